@@ -27,6 +27,20 @@ func (b Blob) Key() BlobKey {
 	return BlobKey(h.Sum(nil))
 }
 
+// SaltSize is the length of a salt, in bytes.
+const SaltSize = 32
+
+// CheckBlob checks a blob's shape. Every store calls it before it stores one.
+func CheckBlob(b Blob) error {
+	if len(b.Salt) != 0 && len(b.Salt) != SaltSize {
+		return fmt.Errorf("blob salt has %d bytes; 0 or %d are allowed", len(b.Salt), SaltSize)
+	}
+	if len(b.Data) > MaxBlob {
+		return fmt.Errorf("blob has %d bytes; at most %d are allowed", len(b.Data), MaxBlob)
+	}
+	return nil
+}
+
 // Blobs keeps byte strings outside the tree, so that withholding or forgetting one never breaks
 // a proof.
 type Blobs interface {

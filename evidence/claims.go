@@ -14,11 +14,12 @@ const (
 	ReducedRootless    Reduction = "rootless"           // the daemon runs in a user namespace
 	ReducedUserns      Reduction = "userns-remap"       // containers run in a remapped user namespace
 	ReducedNoMachineID Reduction = "machine-id-missing" // the machine can't be told from a clone
+	ReducedSeccomp     Reduction = "seccomp-unproven"   // the API can't name the seccomp profile and no probe saw it yet
 )
 
 // Reductions returns the closed list in its documented order.
 func Reductions() []Reduction {
-	return []Reduction{ReducedCgroupV1, ReducedDesktop, ReducedRootless, ReducedUserns, ReducedNoMachineID}
+	return []Reduction{ReducedCgroupV1, ReducedDesktop, ReducedRootless, ReducedUserns, ReducedNoMachineID, ReducedSeccomp}
 }
 
 // ParseReduction refuses anything outside the closed list.

@@ -121,9 +121,9 @@ const (
 
 // StopOrdered is the cause of a stop. The kill never waits for it (law 2).
 type StopOrdered struct {
-	Handle HandleKey `cbor:"1,keyasint" json:"handle"`
-	Cause  StopCause `cbor:"2,keyasint" json:"cause"`
-	After  uint64    `cbor:"3,keyasint" json:"after_ns"` // ns since the daemon's start reply, our monotonic clock
+	Handle *HandleKey `cbor:"1,keyasint,omitempty" json:"handle,omitempty"` // none: nothing was created yet
+	Cause  StopCause  `cbor:"2,keyasint" json:"cause"`
+	After  uint64     `cbor:"3,keyasint" json:"after_ns"` // ns since the daemon's start reply, our monotonic clock
 }
 
 // RemovalOrdered precedes the removal by full ID. Frozen at v1.

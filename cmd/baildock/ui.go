@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// ui holds every rule of what is shown: results go to out, progress and errors to err.
+type ui struct {
+	out, err io.Writer
+	outTerm  bool
+	errTerm  bool
+	json     bool
+	quiet    bool
+	staged   bool // a line of stages is open on the terminal
+}
+
+func newUI(out, err io.Writer) *ui {
+	return &ui{out: out, err: err, outTerm: isTerminal(out), errTerm: isTerminal(err)}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// printJSON writes one JSON document to stdout.
+func (u *ui) printJSON(v any) error {
+	b, err := encodeJSON(v, "  ")
+	if err != nil {
+		return err
+	}
+	_, err = u.out.Write(b)
+	return err
+}
+
+func encodeJSON(v any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode JSON: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// stage tells that a stage of a run was reached: words on one line of a terminal, else a line each.
+func (u *ui) stage(stage, text string) {
+	if u.quiet {
+		return
+	}
+	said := stage
+	if text != "" {
+		said += " " + text
+	}
+	said = visible(said)
+	if !u.errTerm {
+		fmt.Fprintf(u.err, "baildock: %s\n", said)
+		return
+	}
+	if u.staged {
+		said = " … " + said
+	}
+	u.staged = true
+	fmt.Fprint(u.err, said)
+}
+
+// progressDone ends a line of stages, if one is open.
+func (u *ui) progressDone() {
+	if u.staged {
+		u.staged = false
+		fmt.Fprintln(u.err)
+	}
+}
+
+// bar shows a long job's progress on a terminal; elsewhere it says nothing. The returned function
+// takes work done and work in all.
+func (u *ui) bar(what string) func(done, total uint64) {
+	if u.quiet || !u.errTerm {
+		return func(uint64, uint64) {}
+	}
+	var b *progressbar.ProgressBar
+	return func(done, total uint64) {
+		if b == nil {
+			b = progressbar.NewOptions64(int64(total), progressbar.OptionSetWriter(u.err),
+				progressbar.OptionSetDescription(what), progressbar.OptionClearOnFinish(),
+				progressbar.OptionThrottle(100*time.Millisecond))
+		}
+		if err := b.Set64(int64(min(done, total))); err != nil {
+			b = nil
+		}
+	}
+}
+
+// strong sets the words a person looks for first; only a terminal gets colour.
+func (u *ui) strong(s string, good bool) string {
+	if !u.outTerm || os.Getenv("NO_COLOR") != "" {
+		return s
+	}
+	colour := "31"
+	if good {
+		colour = "32"
+	}
+	return "\x1b[1;" + colour + "m" + s + "\x1b[0m"
+}
+
+// visible makes text harmless on a terminal: control, format and bidirectional characters, and
+// bytes that are no text, are written as escapes. Newlines are escaped too.
+func visible(s string) string { return escape(s, false) }
+
+// visibleLines is visible, with newlines and tabs kept.
+func visibleLines(s string) string { return escape(s, true) }
+
+func escape(s string, lines bool) string {
+	clean := true
+	for _, r := range s {
+		if !harmless(r, lines) || r == utf8.RuneError {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case harmless(r, lines):
+			b.WriteString(s[:n])
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+func harmless(r rune, lines bool) bool {
+	if lines && (r == '\n' || r == '\t') {
+		return true
+	}
+	return r == ' ' || unicode.IsPrint(r) && !unicode.Is(unicode.Cf, r)
+}
+
+// tee shows a contained command's output as it arrives: escaped on a terminal, byte for byte
+// elsewhere. A multi-byte character may be split between two writes.
+type tee struct {
+	to    io.Writer
+	term  bool
+	carry []byte
+}
+
+func (t *tee) Write(b []byte) (int, error) {
+	if !t.term {
+		return t.to.Write(b)
+	}
+	whole := append(t.carry, b...)
+	keep := incomplete(whole)
+	t.carry = append([]byte(nil), whole[len(whole)-keep:]...)
+	if _, err := io.WriteString(t.to, visibleLines(string(whole[:len(whole)-keep]))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Close shows what is left of a character that never ended.
+func (t *tee) Close() error {
+	_, err := io.WriteString(t.to, visibleLines(string(t.carry)))
+	t.carry = nil
+	return err
+}
+
+// incomplete is the length of a character begun at the end of b.
+func incomplete(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			break
+		}
+	}
+	return 0
+}
+
+// stamp is a time as every output writes it: RFC 3339, UTC, nanoseconds.
+func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z") }

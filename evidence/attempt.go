@@ -218,3 +218,14 @@ func (a *Attempt) finish(e AttemptFinished) error {
 func (a *Attempt) abandoned() bool {
 	return slices.ContainsFunc(a.Custodies, func(c Custody) bool { return c.Abandoned })
 }
+
+// Fold applies events in order to a new attempt.
+func Fold(events ...Payload) (Attempt, error) {
+	var a Attempt
+	for i, p := range events {
+		if err := a.Apply(p); err != nil {
+			return a, fmt.Errorf("event %d: %w", i, err)
+		}
+	}
+	return a, nil
+}

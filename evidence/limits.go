@@ -25,6 +25,7 @@ const (
 	MaxName   = 128 // names of daemon objects
 	MaxBasis  = 8   // streams one judgement may rest on
 	MaxOrigin = 255 // a ledger's origin line
+	MaxKey    = 256 // a DER public key; P-256 needs 91, Ed25519 44
 )
 
 // Bounds of the `command/v1` profile (req A7). Both ends are allowed.

@@ -35,6 +35,19 @@ func NewEd25519Verifier(origin string, key ed25519.PublicKey) (note.Verifier, er
 	return &ed25519Verifier{name: origin, hash: noteKeyHash(origin, key), key: key}, nil
 }
 
+// Ed25519Verifiers makes the verifiers of one origin's keys, as OpenCheckpoint wants them.
+func Ed25519Verifiers(origin string, keys ...ed25519.PublicKey) (note.Verifiers, error) {
+	list := make([]note.Verifier, len(keys))
+	for i, k := range keys {
+		v, err := NewEd25519Verifier(origin, k)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = v
+	}
+	return note.VerifierList(list...), nil
+}
+
 // noteKeyHash is the key ID of C2SP signed-note: the first four bytes, big-endian, of
 // SHA-256(name ‖ 0x0A ‖ signature type ‖ public key).
 func noteKeyHash(name string, key ed25519.PublicKey) uint32 {

@@ -83,10 +83,11 @@ func (m *Mem) Append(ctx context.Context, stream ledger.StreamID, expected ledge
 
 // retried returns the stored events behind `expected` if they are exactly those offered.
 func (m *Mem) retried(at []ledger.Index, expected ledger.Version, events []ledger.Prepared) ([]ledger.Event, bool) {
-	first := int(expected) + 1
-	if first+len(events) > len(at) {
+	last := ledger.Version(len(at)) - 1
+	if expected > last || last-expected < ledger.Version(len(events)) {
 		return nil, false
 	}
+	first := int(expected) + 1
 	stored := make([]ledger.Event, len(events))
 	for i, p := range events {
 		stored[i] = m.events[at[first+i]]

@@ -36,7 +36,9 @@ type ControlSpec struct {
 }
 
 // FieldRule says what one field of an inspected container must be (req C5). A field that no rule
-// names must be zero: null, false, 0, "", or an empty or all-zero list or object.
+// names, and that holds no field a rule names, must be zero: null, false, 0, "", or an empty list
+// or object. An object of zeros is not zero, because its keys can mean something (a volume). Several
+// rules may name one field when it decides several controls.
 type FieldRule struct {
 	Path    string    `cbor:"1,keyasint" json:"path"`              // dotted JSON path in the inspect reply, e.g. HostConfig.Memory
 	Rule    FieldTest `cbor:"2,keyasint" json:"rule"`              // how it is compared
@@ -48,9 +50,11 @@ type FieldRule struct {
 type FieldTest string
 
 const (
-	FieldEqual FieldTest = "equal" // equals Want
+	FieldEqual FieldTest = "equal" // equals Want; null, an empty list or object, and an absent field are one
 	FieldOneOf FieldTest = "oneof" // equals one element of the JSON list Want
-	FieldAny   FieldTest = "any"   // decided by the daemon, carries no privilege; recorded, not compared
+	FieldKeys  FieldTest = "keys"  // an object with exactly the keys of the JSON list Want; its fields have rules of their own
+	FieldHolds FieldTest = "holds" // a list with every element of Want, any other being a path under /proc or /sys: masks only take away
+	FieldAny   FieldTest = "any"   // decided by the daemon, carries no privilege; not compared
 )
 
 // Digest is the SHA-256 of the canonical table.

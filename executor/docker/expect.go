@@ -1,0 +1,83 @@
+package docker
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor"
+)
+
+// expectations maps each ${name} of a profile's table to the JSON of this run's value.
+type expectations map[string]string
+
+func expect(p executor.Plan, img executor.Image, id evidence.ContainerID) expectations {
+	security, err := securityOptions(p.Seccomp)
+	if err != nil {
+		// An unknown naming renders no request; nothing inspected can equal it.
+		security = []string{fmt.Sprintf("unknown naming %q", p.Seccomp)}
+	}
+	labels := map[string]string{}
+	maps.Copy(labels, img.Labels) // an image's labels are merged into its containers'
+	labels[executor.LabelRequest] = p.Request.String()
+	labels[executor.LabelHandle] = p.Handle.String()
+	limit := func(name string, n uint64) map[string]any { return map[string]any{"Name": name, "Hard": n, "Soft": n} }
+
+	values := map[string]any{
+		"id":         id.Hex(),
+		"name":       "/" + p.Name,
+		"image":      p.Recipe.Image.String(),
+		"executable": p.Recipe.Executable,
+		"args":       p.Recipe.Args,
+		"env":        environment(p),
+		"labels":     labels,
+		"user":       userOf(p.Profile),
+		"hostname":   p.Profile.Hostname,
+		"work_dir":   p.Profile.WorkDir,
+		"mounts_asked": []any{map[string]any{
+			"Type": "bind", "Source": p.Source, "Target": p.Profile.SourcePath, "ReadOnly": true,
+			"BindOptions": map[string]any{"Propagation": "rprivate"},
+		}},
+		"mounts_made": []any{map[string]any{
+			"Type": "bind", "Source": p.Source, "Destination": p.Profile.SourcePath, "Mode": "", "RW": false,
+			"Propagation": "rprivate",
+		}},
+		"tmpfs":     map[string]any{p.Profile.ScratchPath: scratchOptions(p)},
+		"security":  security,
+		"ulimits":   []any{limit("core", p.Profile.Core), limit("nofile", p.Profile.Nofile)},
+		"network":   p.Profile.Network,
+		"networks":  []string{p.Profile.Network},
+		"memory":    p.Recipe.Limits.Memory,
+		"nano_cpus": p.Recipe.Limits.NanoCPUs,
+		"pids":      p.Recipe.Limits.PIDs,
+	}
+	e := expectations{}
+	for k, v := range values {
+		e[k] = compact(v)
+	}
+	return e
+}
+
+var placeholder = regexp.MustCompile(`\$\{[a-z_]+\}`)
+
+// want fills a rule's text in and parses it.
+func (e expectations) want(rule evidence.FieldRule) (any, error) {
+	var missing []string
+	text := placeholder.ReplaceAllStringFunc(rule.Want, func(s string) string {
+		v, ok := e[s[2:len(s)-1]]
+		if !ok {
+			missing = append(missing, s)
+		}
+		return v
+	})
+	if missing != nil {
+		return nil, fmt.Errorf("field %s: no value for %s", rule.Path, strings.Join(missing, " "))
+	}
+	v, err := parseTree([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("field %s: expectation %s: %w", rule.Path, text, err)
+	}
+	return v, nil
+}

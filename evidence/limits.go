@@ -26,6 +26,8 @@ const (
 	MaxBasis  = 8   // streams one judgement may rest on
 	MaxOrigin = 255 // a ledger's origin line
 	MaxKey    = 256 // a DER public key; P-256 needs 91, Ed25519 44
+	MaxGlobs  = 64  // allowed paths of one context
+	MaxGlob   = 256 // bytes of one of them
 )
 
 // Bounds of the `command/v1` profile (req A7). Both ends are allowed.

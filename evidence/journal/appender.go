@@ -1,0 +1,148 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/ledger"
+)
+
+// Appender owns the version of one attempt's stream at one generation. It is safe for concurrent
+// use; appends go one after the other.
+type Appender struct {
+	mu         sync.Mutex
+	j          *Journal
+	stream     ledger.StreamID
+	fold       evidence.Attempt
+	version    ledger.Version
+	generation uint64        // the one this appender writes for
+	cause      []byte        // ID of the claim
+	finished   *ledger.Event // AttemptFinished, once it is there
+	stale      bool          // the stream may be further than the fold
+}
+
+// Appender returns an appender for an attempt as it was read, at the generation it had then.
+func (j *Journal) Appender(a Attempt) *Appender {
+	p := &Appender{
+		j: j, stream: AttemptStream(a.Fold.Registered.Attempt), fold: a.Fold, version: a.Version, generation: a.Fold.Generation,
+	}
+	for i := range a.Events {
+		p.notice(a.Events[i])
+	}
+	return p
+}
+
+// Attempt is the fold of all events this appender knows of.
+func (p *Appender) Attempt() evidence.Attempt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fold
+}
+
+// Append folds the payloads and appends them in one commit; they are durable when it returns. It
+// fails with *evidence.IllegalEventError (wrapped), appending nothing, when one can't legally
+// follow; with ErrFenced when the generation moved on; with ledger.ErrUnknownOutcome (wrapped)
+// when it could not be learnt whether they were stored, after which the next call reads the
+// stream again first.
+func (p *Appender) Append(ctx context.Context, payloads ...evidence.Payload) ([]ledger.Event, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.append(ctx, func() ([]evidence.Payload, error) { return payloads, nil })
+}
+
+// Finish derives the record and appends AttemptFinished with its digest. When the attempt is
+// finished already, by whomever, it returns that record and event.
+func (p *Appender) Finish(ctx context.Context) (evidence.Record, ledger.Event, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := p.append(ctx, func() ([]evidence.Payload, error) {
+		return []evidence.Payload{evidence.AttemptFinished{Record: evidence.RecordOf(&p.fold).Digest()}}, nil
+	})
+	if p.finished != nil {
+		return evidence.RecordOf(&p.fold), *p.finished, nil
+	}
+	return evidence.Record{}, ledger.Event{}, err
+}
+
+// append appends what decide makes of the present fold. It prepares the events once and again
+// only after a conflict, which proves that they were not stored, changed what they hold.
+func (p *Appender) append(ctx context.Context, decide func() ([]evidence.Payload, error)) ([]ledger.Event, error) {
+	var prepared []ledger.Prepared
+	for range maxRaces {
+		if p.stale || p.fold.Generation != p.generation {
+			if err := p.catchUp(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if p.fold.Generation != p.generation {
+			return nil, &FencedError{Attempt: p.fold.Registered.Attempt, Generation: p.fold.Generation, State: p.fold.State}
+		}
+		payloads, err := decide()
+		if err != nil {
+			return nil, err
+		}
+		next := p.fold
+		for _, e := range payloads {
+			if err := next.Apply(e); err != nil {
+				return nil, fmt.Errorf("attempt %s: %w", p.fold.Registered.Attempt, err)
+			}
+		}
+		if !holds(prepared, payloads) {
+			if prepared, err = p.j.prepare(p.cause, payloads...); err != nil {
+				return nil, err
+			}
+		}
+		done, err := p.j.append(ctx, p.stream, p.version, prepared)
+		if err == nil {
+			p.fold, p.version, p.generation = next, done[len(done)-1].Version, next.Generation
+			for _, e := range done {
+				p.notice(e)
+			}
+			return done, nil
+		}
+		p.stale = true
+		if !isConflict(err) {
+			return nil, err
+		}
+	}
+	return nil, tooManyRaces(p.stream)
+}
+
+// holds reports whether the prepared events were made of these payloads.
+func holds(prepared []ledger.Prepared, payloads []evidence.Payload) bool {
+	if len(prepared) != len(payloads) {
+		return false
+	}
+	for i, p := range payloads {
+		if prepared[i].Type != p.EventType() || !bytes.Equal(prepared[i].Data, evidence.Marshal(p)) {
+			return false
+		}
+	}
+	return true
+}
+
+// catchUp folds what others appended since.
+func (p *Appender) catchUp(ctx context.Context) error {
+	p.stale = true
+	a := Attempt{Fold: p.fold, Version: p.version}
+	if err := a.readOn(ctx, p.j, p.stream); err != nil {
+		return err
+	}
+	p.fold, p.version, p.stale = a.Fold, a.Version, false
+	for _, e := range a.Events {
+		p.notice(e)
+	}
+	return nil
+}
+
+func (p *Appender) notice(e ledger.Event) {
+	switch e.Type {
+	case evidence.AttemptFinished{}.EventType():
+		p.finished = &e
+	case evidence.AttemptClaimed{}.EventType():
+		p.cause = causeOf(&e)
+	}
+}

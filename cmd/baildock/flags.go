@@ -234,6 +234,21 @@ func parseCount(flag, s string) (uint64, error) {
 	return v, nil
 }
 
+// formatDuration leaves out the zeros that Go writes after whole minutes.
+func formatDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	return s
+}
+
+// formatCPUs is the shortest text that parseCPUs reads back.
+func formatCPUs(nano uint64) string {
+	s := fmt.Sprintf("%d.%09d", nano/1_000_000_000, nano%1_000_000_000)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
 // formatSize is the shortest text that parseSize reads back.
 func formatSize(v uint64) string {
 	for i, unit := range []string{"g", "m", "k"} {

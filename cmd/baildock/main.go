@@ -77,6 +77,9 @@ func (p *program) app() *cli.App {
 // verbs lists every verb, in the order of the manual.
 func (p *program) verbs() []*cli.Command {
 	return []*cli.Command{
+		imageCommand(p),
+		recipeCommand(p),
+		sourceCommand(p),
 		versionCommand(p),
 		completionCommand(p),
 		wordsCommand(p),

@@ -201,3 +201,10 @@ func incomplete(b []byte) int {
 
 // stamp is a time as every output writes it: RFC 3339, UTC, nanoseconds.
 func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z") }
+
+// note says something beside the data: to stderr, and never with --quiet or --json.
+func (p *program) note(format string, args ...any) {
+	if !p.ui.quiet && !p.ui.json {
+		fmt.Fprintf(p.ui.err, format+"\n", args...)
+	}
+}

@@ -1,0 +1,114 @@
+package arch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Libraries, by the short name the table uses.
+var libraries = map[string]string{
+	"cbor":     "github.com/fxamacker/cbor/v2",
+	"sumdb":    "golang.org/x/mod/sumdb",
+	"x/sys":    "golang.org/x/sys",
+	"x/sync":   "golang.org/x/sync",
+	"sqlite":   "zombiezen.com/go/sqlite",
+	"docker":   "github.com/docker/docker",
+	"go-git":   "github.com/go-git/go-git/v5",
+	"go-cose":  "github.com/veraison/go-cose",
+	"sigstore": "github.com/sigstore/sigstore",
+	"testify":  "github.com/stretchr/testify",
+}
+
+// mayImport says what each package may import beside the standard library and packages below
+// itself: contracts know no technology, each technology stays in one package, and nothing knows
+// what uses it. Names are packages of this module, or libraries.
+var mayImport = map[string][]string{
+	"ledger":            {"sumdb", "cbor"},
+	"ledger/sqlite":     {"ledger", "sqlite", "sumdb", "x/sys"},
+	"ledger/ledgertest": {"ledger", "sumdb", "testify"},
+
+	"evidence":         {"cbor"},
+	"evidence/journal": {"evidence", "ledger"},
+
+	"executor":            {"evidence"},
+	"executor/drivertest": {"executor", "evidence", "testify"},
+	"executor/docker":     {"executor", "evidence", "docker", "x/sys"},
+	"executor/source":     {"evidence", "go-git", "x/sys"},
+	"executor/warden":     {"executor", "executor/source", "evidence/journal", "evidence", "ledger", "x/sys"},
+
+	"projections": {"evidence/journal", "evidence", "ledger", "sqlite"},
+
+	"export/bundle": {"evidence", "ledger", "cbor", "go-cose"},
+	"export":        {"export/bundle", "evidence/journal", "evidence", "ledger", "sigstore", "go-cose"},
+	"export/verify": {"export/bundle", "evidence/journal", "evidence", "ledger", "go-cose"},
+	"export/report": {"export/bundle", "export/verify", "evidence", "ledger"},
+
+	"cmd/baildock": {"anything"},
+	"schemas":      {},
+}
+
+// TestImports holds the table of the architecture.
+func TestImports(t *testing.T) {
+	std := map[string]bool{}
+	for _, p := range packages(t, "std") {
+		std[p.ImportPath] = true
+	}
+	for _, p := range packages(t, "./...") {
+		if strings.HasPrefix(p.name(), "test/") {
+			continue
+		}
+		allowed, ok := mayImport[p.name()]
+		require.True(t, ok, "package %s stands in no row of the import table", p.name())
+		if slices.Contains(allowed, "anything") {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if !std[imp] {
+				require.True(t, permitted(imp, allowed), "%s may not import %s", p.name(), imp)
+			}
+		}
+	}
+}
+
+func permitted(imp string, allowed []string) bool {
+	if own, found := strings.CutPrefix(imp, module+"/"); found {
+		return slices.Contains(allowed, own)
+	}
+	return slices.ContainsFunc(allowed, func(name string) bool {
+		lib := libraries[name]
+		return lib != "" && (imp == lib || strings.HasPrefix(imp, lib+"/"))
+	})
+}
+
+// Nothing imports a command or a test.
+func TestNothingImportsCommands(t *testing.T) {
+	for _, p := range packages(t, "./...") {
+		for _, imp := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			own, found := strings.CutPrefix(imp, module+"/")
+			require.False(t, found && (strings.HasPrefix(own, "cmd/") || strings.HasPrefix(own, "test/")),
+				"%s imports %s", p.name(), imp)
+		}
+	}
+}
+
+// The verifier needs no network, no process, no database and no daemon: it can't reach the packages
+// that would let it. The standard library's x509 pulls in net; nothing of ours names it.
+func TestVerifierReachesNothing(t *testing.T) {
+	forbidden := []string{"net/http", "os/exec", "database/sql", "zombiezen.com/", "github.com/docker/", "github.com/go-git/",
+		"google.golang.org/grpc", "github.com/sigstore/", "github.com/baildock/baildock/executor", "github.com/baildock/baildock/projections"}
+	found := false
+	for _, p := range packages(t, "-deps", "./export/verify") {
+		found = found || p.name() == "export/verify"
+		for _, bad := range forbidden {
+			require.False(t, p.ImportPath == strings.TrimSuffix(bad, "/") || strings.HasPrefix(p.ImportPath, strings.TrimSuffix(bad, "/")+"/"),
+				"the verifier reaches %s", p.ImportPath)
+		}
+		if !p.Standard && strings.HasPrefix(p.ImportPath, module) {
+			require.NotContains(t, p.Imports, "net", "%s imports net", p.ImportPath)
+		}
+	}
+	require.True(t, found)
+}

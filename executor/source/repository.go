@@ -136,13 +136,11 @@ var knownExtensions = map[string][]string{
 }
 
 func checkFormat(cfg *config.Config) error {
-	switch cfg.Core.RepositoryFormatVersion {
+	// Read raw: go-git's own field knows version 1 only and is empty for every other.
+	switch version := cfg.Raw.Section("core").Options.Get("repositoryformatversion"); version {
 	case "", "0", "1":
 	default:
-		return refuse(CodeRepository, "", "repository format %q is not understood", string(cfg.Core.RepositoryFormatVersion))
-	}
-	if cfg.Raw == nil || !cfg.Raw.HasSection("extensions") {
-		return nil
+		return refuse(CodeRepository, "", "repository format %q is not understood", version)
 	}
 	for _, o := range cfg.Raw.Section("extensions").Options {
 		accepted, known := knownExtensions[strings.ToLower(o.Key)]

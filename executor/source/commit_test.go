@@ -116,10 +116,10 @@ func TestCommitLimits(t *testing.T) {
 		limits Limits
 		code   Code
 	}{
-		"exactly":   {Limits{Files: 3, Bytes: 8, FileBytes: 5}, ""},
-		"files":     {Limits{Files: 2, Bytes: 8, FileBytes: 5}, CodeTooManyFiles},
-		"bytes":     {Limits{Files: 3, Bytes: 7, FileBytes: 5}, CodeTooLarge},
-		"file size": {Limits{Files: 3, Bytes: 8, FileBytes: 4}, CodeFileTooLarge},
+		"exactly":   {bounded(3, 8, 5), ""},
+		"files":     {bounded(2, 8, 5), CodeTooManyFiles},
+		"bytes":     {bounded(3, 7, 5), CodeTooLarge},
+		"file size": {bounded(3, 8, 4), CodeFileTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Materialize(context.Background(), Request{Subject: s, Parent: privateDir(t), Name: "s", Limits: tc.limits})
@@ -130,7 +130,7 @@ func TestCommitLimits(t *testing.T) {
 			require.ErrorContains(t, requireCode(t, err, tc.code), "this is not the large-repository profile")
 		})
 	}
-	require.Equal(t, Limits{Files: 10_000, Bytes: 256 << 20, FileBytes: 64 << 20}, DefaultLimits)
+	require.Equal(t, bounded(10_000, 256<<20, 64<<20), DefaultLimits)
 }
 
 // A tree that names itself over and over is refused by count, not by patience.

@@ -125,7 +125,7 @@ func (d *directory) names(fd int, path string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read source directory %q: %w", path, err)
 		}
-		if most := d.pass.limits.Files + maxDirectories + maxSkipped; len(names) > most {
+		if most := d.pass.limits.Files + d.pass.limits.Directories + d.pass.limits.Skipped; len(names) > most {
 			return nil, d.refuse(refuse(CodeTooManyFiles, path, "the directory has more than %d entries: %s", most, notLarge))
 		}
 	}
@@ -164,8 +164,8 @@ func (d *directory) visitName(ctx context.Context, fd int, dir, name string) err
 const submoduleText = "a submodule or another repository inside; its content isn't part of the source: check it by itself or copy it in"
 
 func (d *directory) skip(path string, why SkipReason) error {
-	if len(d.skipped) >= maxSkipped {
-		return d.refuse(refuse(CodeTooManyFiles, path, "more than %d reserved names in the source: %s", maxSkipped, notLarge))
+	if len(d.skipped) >= d.pass.limits.Skipped {
+		return d.refuse(refuse(CodeTooManyFiles, path, "more than %d reserved names in the source: %s", d.pass.limits.Skipped, notLarge))
 	}
 	d.skipped = append(d.skipped, Skipped{Path: path, Why: why})
 	return nil

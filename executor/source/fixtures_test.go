@@ -125,7 +125,7 @@ func directorySubject(dir string) Subject {
 }
 
 // writeFiles writes the same content as commitFiles into a directory.
-func writeFiles(t *testing.T, dir string, content map[string]string) {
+func writeFiles(t testing.TB, dir string, content map[string]string) {
 	for path, text := range content {
 		full := filepath.Join(dir, path)
 		require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o755))
@@ -141,27 +141,27 @@ func writeFiles(t *testing.T, dir string, content map[string]string) {
 	}
 }
 
-func directoryOf(t *testing.T, content map[string]string) string {
+func directoryOf(t testing.TB, content map[string]string) string {
 	dir := realTemp(t)
 	writeFiles(t, dir, content)
 	return dir
 }
 
-func realTemp(t *testing.T) string {
+func realTemp(t testing.TB) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	return dir
 }
 
 // privateDir is a parent for snapshots.
-func privateDir(t *testing.T) string {
+func privateDir(t testing.TB) string {
 	dir := filepath.Join(realTemp(t), "execution")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	return dir
 }
 
 // runGit runs the real git, apart from anybody's configuration.
-func runGit(t *testing.T, dir string, args ...string) string {
+func runGit(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -174,7 +174,7 @@ func runGit(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func requireCode(t *testing.T, err error, code Code) *RefusedError {
+func requireCode(t testing.TB, err error, code Code) *RefusedError {
 	t.Helper()
 	var refused *RefusedError
 	require.ErrorAs(t, err, &refused)
@@ -183,16 +183,22 @@ func requireCode(t *testing.T, err error, code Code) *RefusedError {
 	return refused
 }
 
-func measure(t *testing.T, s Subject, reserved ...Reserved) (Content, error) {
+func measure(t testing.TB, s Subject, reserved ...Reserved) (Content, error) {
 	t.Helper()
 	return Digest(context.Background(), s, reserved)
 }
 
-func digestOf(t *testing.T, s Subject) evidence.ManifestDigest {
+func digestOf(t testing.TB, s Subject) evidence.ManifestDigest {
 	t.Helper()
 	c, err := measure(t, s)
 	require.NoError(t, err)
 	d, err := c.Manifest.Digest()
 	require.NoError(t, err)
 	return d
+}
+
+func bounded(files int, bytes, fileBytes uint64) Limits {
+	l := DefaultLimits
+	l.Files, l.Bytes, l.FileBytes = files, bytes, fileBytes
+	return l
 }

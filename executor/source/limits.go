@@ -4,21 +4,21 @@ import "github.com/baildock/baildock/evidence"
 
 // Limits bound a source. Each is the largest value allowed.
 type Limits struct {
-	Files     int    // files and links
-	Bytes     uint64 // all files together
-	FileBytes uint64 // one file
+	Files       int    // files and links
+	Bytes       uint64 // all files together
+	FileBytes   uint64 // one file
+	Directories int    // directories visited, empty ones too; in a commit each time a tree is used
+	Skipped     int    // reserved names in a directory; each is reported
 }
 
 // DefaultLimits are those of `command/v1` (req B3): a snapshot is copied and hashed before every
 // run, so a large repository needs another profile, not a larger number.
-var DefaultLimits = Limits{Files: 10_000, Bytes: 256 << 20, FileBytes: 64 << 20}
+var DefaultLimits = Limits{Files: 10_000, Bytes: 256 << 20, FileBytes: 64 << 20, Directories: 10_000, Skipped: 1_000}
 
 const notLarge = "this is not the large-repository profile; check a smaller directory"
 
 // Bounds that don't depend on the profile.
 const (
-	maxDirectories = 10_000  // directories visited, the empty ones and those listed twice included
-	maxSkipped     = 1_000   // reserved names skipped in a directory; each is reported
 	maxTreeObject  = 4 << 20 // a git tree of 10,000 entries with the longest names is smaller
 	maxCommit      = 1 << 20 // a commit or tag object; messages are far smaller
 	maxAncestors   = 100_000 // commits passed by ~N
@@ -56,8 +56,8 @@ func (p *pass) file(path string, mode evidence.Mode, size uint64) error {
 }
 
 func (p *pass) directory() error {
-	if p.directories++; p.directories > maxDirectories {
-		return refuse(CodeTooManyFiles, "", "the source has more than %d directories: %s", maxDirectories, notLarge)
+	if p.directories++; p.directories > p.limits.Directories {
+		return refuse(CodeTooManyFiles, "", "the source has more than %d directories: %s", p.limits.Directories, notLarge)
 	}
 	return nil
 }

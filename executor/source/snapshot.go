@@ -58,6 +58,10 @@ func (e *LeftoverError) Unwrap() []error { return []error{e.Cause, e.Remove} }
 // home, or a directory that holds a home, ledger or key under a name that isn't reserved. It
 // fails with *RefusedError.
 func Check(ctx context.Context, s Subject, reserved []Reserved) error {
+	return check(ctx, s, reserved, DefaultLimits)
+}
+
+func check(ctx context.Context, s Subject, reserved []Reserved, limits Limits) error {
 	g, err := newGuard(reserved)
 	if err != nil {
 		return err
@@ -74,7 +78,7 @@ func Check(ctx context.Context, s Subject, reserved []Reserved) error {
 	}
 	defer d.close()
 	d.onlyHomes = true
-	if _, err := d.list(ctx, DefaultLimits); err != nil && !errors.Is(err, errEnough) {
+	if _, err := d.list(ctx, limits); err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
 	return nil

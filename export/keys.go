@@ -193,7 +193,7 @@ func WriteKey(path string, pem []byte) (err error) {
 	}
 	defer func() {
 		if err = errors.Join(err, f.Close()); err != nil {
-			err = fmt.Errorf("write key: %w", err)
+			err = fmt.Errorf("write key: %w", errors.Join(err, os.Remove(path)))
 		}
 	}()
 	if _, err := f.Write(pem); err != nil {

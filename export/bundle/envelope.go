@@ -15,7 +15,8 @@ const ContentType = "application/vnd.baildock.bundle+cbor"
 // AlgES256 is ECDSA with SHA-256 (RFC 9053 §2.1), here always over P-256.
 const AlgES256 int64 = -7
 
-// SignatureSize is the length of an ES256 signature: r ‖ s, 32 bytes each, big-endian.
+// SignatureSize is the length of an ES256 signature: r ‖ s, 32 bytes each, big-endian
+// (RFC 9053 §2.1).
 const SignatureSize = 64
 
 // Claims are CWT claims (RFC 9597): who speaks and about what.
@@ -75,6 +76,9 @@ func UnmarshalEnvelope(b []byte) (Envelope, error) {
 	}
 	if len(s.Signature) != SignatureSize {
 		return Envelope{}, fmt.Errorf("bundle envelope: signature of %d bytes; expected %d", len(s.Signature), SignatureSize)
+	}
+	if !IsLowS(s.Signature) {
+		return Envelope{}, fmt.Errorf("bundle envelope: %w: the signature's s is in the upper half", ErrNotCanonical)
 	}
 	if len(s.Protected) > MaxProtected {
 		return Envelope{}, fmt.Errorf("bundle envelope: protected header of %d bytes; at most %d are allowed", len(s.Protected), MaxProtected)

@@ -1,0 +1,191 @@
+package export
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/ledger"
+	"github.com/baildock/baildock/schemas"
+)
+
+// Request says what a bundle is to show.
+type Request struct {
+	Attempts   []evidence.AttemptID // finished ones
+	At         *ledger.Index        // as of which event, inclusive; nil: the last one
+	Withhold   []bundle.Class       // what to leave out
+	Checkpoint ledger.CheckpointSigner
+}
+
+// Summary says what a built bundle holds.
+type Summary struct {
+	At       ledger.Index
+	Attempts []Exported
+	Streams  int
+	Events   int
+	Blobs    int
+	Missing  []bundle.Missing
+	EnvNames []string // names of the environment entries the bundle discloses, sorted (req A6)
+	Notes    []string // what whoever exports should know
+}
+
+// Exported is one attempt of a bundle.
+type Exported struct {
+	Attempt evidence.AttemptID
+	Outcome evidence.Outcome
+	Detail  string
+	Claim   evidence.Claim
+	Index   ledger.Index // of its AttemptFinished
+}
+
+// Build reads the log and returns the payload of a bundle. It appends no event. It fails with
+// *AbsentError, *UnfinishedError, *TooEarlyError or *UnsealedError where the log doesn't hold what
+// the bundle must show.
+//
+// The checkpoint is signed for the size At + 1 and, if that is the ledger's whole size, kept.
+func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, error) {
+	size, err := led.Size(ctx)
+	if err != nil {
+		return nil, Summary{}, fmt.Errorf("export: %w", err)
+	}
+	if r.At != nil && uint64(*r.At) >= size {
+		return nil, Summary{}, fmt.Errorf("index %d is beyond the ledger's last event; it has %d events", *r.At, size)
+	}
+	c, err := collect(ctx, led, r.Attempts)
+	if err != nil {
+		return nil, Summary{}, err
+	}
+	if len(c.unsealed) > 0 {
+		return nil, Summary{}, &UnsealedError{Streams: c.unsealed}
+	}
+	cp, err := checkpoint(ctx, led, r)
+	if err != nil {
+		return nil, Summary{}, err
+	}
+	at := ledger.Index(cp.Size - 1)
+	if at < c.smallest {
+		return nil, Summary{}, &TooEarlyError{At: at, Smallest: c.smallest, Why: c.latest + " at index " + fmt.Sprint(c.smallest)}
+	}
+	c.upTo(at)
+	p, sum, err := assemble(ctx, led, c, cp, r.Withhold)
+	if err != nil {
+		return nil, Summary{}, err
+	}
+	payload, err := p.Marshal()
+	return payload, sum, err
+}
+
+// checkpoint signs the tree head the bundle is about.
+func checkpoint(ctx context.Context, led ledger.Ledger, r Request) (ledger.Checkpoint, error) {
+	cp, err := ledger.Checkpoint{}, error(nil)
+	size, err := led.Size(ctx)
+	if err != nil {
+		return cp, fmt.Errorf("export: %w", err)
+	}
+	if r.At == nil || uint64(*r.At)+1 == size {
+		if cp, err = led.SignCheckpoint(ctx, r.Checkpoint); err != nil {
+			return cp, fmt.Errorf("export: %w", err)
+		}
+	}
+	// An older size, or one that somebody outgrew meanwhile, is signed but not kept.
+	if r.At != nil && cp.Size != uint64(*r.At)+1 {
+		root, err := led.Root(ctx, uint64(*r.At)+1)
+		if err != nil {
+			return cp, fmt.Errorf("export: %w", err)
+		}
+		if cp, err = r.Checkpoint.Sign(uint64(*r.At)+1, root); err != nil {
+			return cp, fmt.Errorf("export: %w", err)
+		}
+	}
+	return cp, nil
+}
+
+// assemble puts the payload together.
+func assemble(ctx context.Context, led ledger.Ledger, c *collection, cp ledger.Checkpoint, withhold []bundle.Class) (bundle.Payload, Summary, error) {
+	p := bundle.Payload{Format: bundle.Format, At: cp.Size - 1, Checkpoint: cp.Note, Schemas: schemaDigests()}
+	sum := Summary{At: ledger.Index(p.At), Streams: len(c.streams)}
+	for _, h := range c.streams {
+		s := bundle.Stream{Name: string(h.events[0].Stream), Role: h.role}
+		for _, e := range h.events {
+			proof, err := led.ProveInclusion(ctx, e.Index, cp.Size)
+			if err != nil {
+				return p, sum, fmt.Errorf("export: prove index %d: %w", e.Index, err)
+			}
+			s.Events = append(s.Events, bundle.Event{Index: uint64(e.Index), Leaf: ledger.MarshalLeaf(e.Event), Proof: proof})
+		}
+		p.Streams = append(p.Streams, s)
+		sum.Events += len(s.Events)
+	}
+	if err := identify(&p, cp); err != nil {
+		return p, sum, err
+	}
+	for _, h := range c.streams {
+		if h.role == bundle.Judged {
+			x, err := exported(h.events, c.finished[string(h.events[0].Stream)])
+			if err != nil {
+				return p, sum, err
+			}
+			sum.Attempts = append(sum.Attempts, x)
+		}
+	}
+	g := newGatherer(led, withhold)
+	for _, h := range c.streams {
+		for _, e := range h.events {
+			if err := g.event(ctx, e.Payload); err != nil {
+				return p, sum, err
+			}
+		}
+	}
+	p.Blobs, p.Missing = g.sorted()
+	sum.Blobs, sum.Missing, sum.EnvNames, sum.Notes = len(p.Blobs), p.Missing, g.names(), g.notes()
+	return p, sum, nil
+}
+
+// identify takes the identity from the genesis event, and holds the checkpoint to the keys that
+// are live at its size.
+func identify(p *bundle.Payload, cp ledger.Checkpoint) error {
+	keys, err := keyring(*p)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	p.Ledger = bundle.IdentityOf(*keys.Opened)
+	var known []ed25519.PublicKey
+	for _, spki := range keys.Live(evidence.RoleCheckpoint) {
+		k, err := evidence.ParseCheckpointKey(spki)
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		known = append(known, k)
+	}
+	verifiers, err := ledger.Ed25519Verifiers(p.Ledger.Origin, known...)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	if _, err := ledger.OpenCheckpoint(cp.Note, p.Ledger.Origin, verifiers); err != nil {
+		return fmt.Errorf("export: the checkpoint key is not one of this ledger's: %w", err)
+	}
+	return nil
+}
+
+// exported folds an attempt and says how it ended. An attempt whose history is corrupt is not
+// exported.
+func exported(events []bundle.Placed, finished bundle.Placed) (Exported, error) {
+	var a evidence.Attempt
+	for _, e := range events {
+		if err := a.Apply(e.Payload); err != nil {
+			return Exported{}, fmt.Errorf("export: stream %s, version %s: %w (run: baildock audit)", e.Stream, e.Version, err)
+		}
+	}
+	r := evidence.RecordOf(&a)
+	return Exported{Attempt: r.Attempt, Outcome: r.Outcome, Detail: r.Detail, Claim: r.Claim, Index: finished.Index}, nil
+}
+
+func schemaDigests() []bundle.Schema {
+	var out []bundle.Schema
+	for _, s := range schemas.CDDL() {
+		out = append(out, bundle.Schema{Name: s.Name, Digest: bundle.BlobDigest(s.Digest())})
+	}
+	return out
+}

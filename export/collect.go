@@ -1,0 +1,148 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/ledger"
+)
+
+// held is a stream as the bundle will hold it.
+type held struct {
+	role   bundle.Role
+	events []bundle.Placed
+}
+
+// collection is what a bundle about some attempts must hold, whatever the index.
+type collection struct {
+	streams  []held            // sorted by name
+	smallest ledger.Index      // where it all has been appended
+	latest   string            // what was appended there
+	unsealed []ledger.StreamID // basis streams with no event after the judgement
+	finished map[string]bundle.Placed
+}
+
+// collect reads the attempts and everything they rest on.
+func collect(ctx context.Context, led ledger.Store, ids []evidence.AttemptID) (*collection, error) {
+	if len(ids) == 0 || len(ids) > bundle.MaxJudged {
+		return nil, fmt.Errorf("export %d attempts; 1 to %d are allowed", len(ids), bundle.MaxJudged)
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	c := &collection{finished: map[string]bundle.Placed{}}
+	var attempts [][]bundle.Placed
+	for _, id := range ids {
+		events, err := c.attempt(ctx, led, id)
+		if err != nil {
+			return nil, err
+		}
+		attempts = append(attempts, events)
+		c.streams = append(c.streams, held{bundle.Judged, events})
+	}
+	for _, n := range bundle.Needs(attempts...) {
+		if err := c.need(ctx, led, n); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(c.streams, func(a, b held) int {
+		return strings.Compare(string(a.events[0].Stream), string(b.events[0].Stream))
+	})
+	return c, nil
+}
+
+// attempt reads a finished attempt's stream up to its end, or to what follows its record.
+func (c *collection) attempt(ctx context.Context, led ledger.Store, id evidence.AttemptID) ([]bundle.Placed, error) {
+	stream := evidence.AttemptPrefix + string(id)
+	events, err := read(ctx, led, stream, func(ledger.Event) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == 0 {
+		return nil, &AbsentError{Attempt: id}
+	}
+	for _, e := range events {
+		if _, ok := e.Payload.(evidence.AttemptFinished); ok {
+			c.finished[stream] = e
+			c.reach(e.Index, "attempt "+string(id)+" finished")
+			return events, nil
+		}
+	}
+	return nil, &UnfinishedError{Attempt: id}
+}
+
+// need reads a needed stream as far as it must be held.
+func (c *collection) need(ctx context.Context, led ledger.Store, n bundle.Need) error {
+	whole := n.Stream == evidence.LedgerStream
+	enough := -1
+	events, err := read(ctx, led, n.Stream, func(e ledger.Event) bool { return !whole && n.Enough(e) })
+	if err != nil {
+		return err
+	}
+	if len(events) == 0 {
+		return fmt.Errorf("an attempt rests on stream %s, which the ledger doesn't have", n.Stream)
+	}
+	for i, e := range events {
+		if n.Enough(e.Event) {
+			enough = i
+			break
+		}
+	}
+	switch {
+	case enough >= 0:
+		c.reach(events[enough].Index, "stream "+n.Stream+" was sealed behind the judgement")
+	case n.Judgement == nil:
+		return fmt.Errorf("an attempt cites version %s of stream %s, which the ledger doesn't have", n.Cited, n.Stream)
+	default:
+		c.unsealed = append(c.unsealed, ledger.StreamID(n.Stream))
+	}
+	c.streams = append(c.streams, held{n.Role(), events})
+	return nil
+}
+
+func (c *collection) reach(at ledger.Index, what string) {
+	if at >= c.smallest {
+		c.smallest, c.latest = at, what
+	}
+}
+
+// read returns a stream's decoded events from version 0 to the first that `last` accepts.
+func read(ctx context.Context, led ledger.Store, stream string, last func(ledger.Event) bool) ([]bundle.Placed, error) {
+	var events []ledger.Event
+	for e, err := range led.ReadStream(ctx, ledger.StreamID(stream), 0) {
+		if err != nil {
+			return nil, fmt.Errorf("read stream %s: %w", stream, err)
+		}
+		if events = append(events, e); len(events) > bundle.MaxEvents {
+			return nil, fmt.Errorf("stream %s has more than %d events", stream, bundle.MaxEvents)
+		}
+		if last(e) {
+			break
+		}
+	}
+	return bundle.Decode(events)
+}
+
+// upTo cuts every stream after an index.
+func (c *collection) upTo(at ledger.Index) {
+	for i := range c.streams {
+		events := c.streams[i].events
+		n := len(events)
+		for n > 0 && events[n-1].Index > at {
+			n--
+		}
+		c.streams[i].events = events[:n]
+	}
+}
+
+// Unsealed returns the streams that need a seal before a bundle about these attempts can be built:
+// a judgement rests on them and nothing follows it in them.
+func Unsealed(ctx context.Context, led ledger.Store, attempts []evidence.AttemptID) ([]ledger.StreamID, error) {
+	c, err := collect(ctx, led, attempts)
+	if err != nil {
+		return nil, err
+	}
+	return c.unsealed, nil
+}

@@ -24,7 +24,8 @@ type Driver interface {
 	// ImageLoad loads a docker-archive and returns the ID the daemon gave it. Nothing is ever pulled.
 	ImageLoad(ctx context.Context, archive io.Reader, name string) (evidence.ImageID, error)
 
-	// Create renders the plan into one create request and sends it.
+	// Create renders the plan into one create request and sends it. An error that wraps ErrNotSent
+	// proves that the daemon never got it.
 	Create(ctx context.Context, p Plan) (Created, error)
 	// Inspect reads a container by full ID; ErrAbsent when the daemon says that there is none.
 	Inspect(ctx context.Context, id evidence.ContainerID) (Inspection, error)
@@ -34,10 +35,11 @@ type Driver interface {
 	// world (req C5). It is pure.
 	Compare(p Plan, img Image, rt Runtime, in Inspection) Isolation
 	// Kernel reads the host's /proc and cgroup files of the container's process, which must belong
-	// to the container's cgroup. Controls it can't read are unavailable, never zero.
+	// to the container's cgroup. Controls it can't read are unavailable, never zero; PID 0 stands
+	// for a process that is gone already.
 	Kernel(p Plan, id evidence.ContainerID, pid int) KernelSight
 
-	// Attach opens the container's output before it starts.
+	// Attach opens the container's output before it starts. Close of the output ends a waiting Next.
 	Attach(ctx context.Context, id evidence.ContainerID) (Output, error)
 	// Wait registers for the container's next exit and returns once the daemon took the
 	// registration. The channel delivers one Exit and is closed.
@@ -56,6 +58,9 @@ type Driver interface {
 
 // ErrAbsent means that the daemon itself answered that there is no such object.
 var ErrAbsent = errors.New("no such object")
+
+// ErrNotSent means that a call never left this process.
+var ErrNotSent = errors.New("the call was not sent")
 
 // Fault is a failed daemon call.
 type Fault struct {

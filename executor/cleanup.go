@@ -1,0 +1,200 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/baildock/baildock/evidence"
+)
+
+// Codes of an unconfirmed cleanup.
+const (
+	OpenUnanswered = "create_unanswered" // no container carries the labels, and a late create may still come
+	OpenAmbiguous  = "owner_ambiguous"   // several containers carry the labels
+	OpenLookup     = "lookup_failed"
+	OpenLabels     = "labels_mismatched" // the container of that ID doesn't carry our labels: not ours to remove
+	OpenPresent    = "still_present"
+	OpenUnreadable = "inspect_failed"
+	OpenReplaced   = "daemon_replaced" // the daemon that says "absent" is not the one that created
+	OpenUnprobed   = "daemon_unreachable"
+)
+
+// cleanup leaves nothing behind, whatever ended the run (req E9), and never depends on the
+// caller's context. What it can't confirm stays under custody.
+func (r *run) cleanup() {
+	if r.ordered && !r.over { // broken off while it may run
+		r.kill()
+		r.last = nil
+		if o := <-r.killing; o.err != nil {
+			r.note(fmt.Errorf("kill: %w", o.err))
+		}
+	}
+	switch r.creation {
+	case notTaken:
+	case unsent:
+		r.ruleOut(evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: "not_sent"})
+	case refused:
+		r.ruleOut(r.proof)
+	case sent:
+		if r.find() {
+			r.remove()
+		}
+	case created:
+		r.remove()
+	}
+	if r.output != nil {
+		r.note(r.output.Close())
+	}
+	if r.guard != nil && r.gone {
+		r.note(r.guard.Release())
+	}
+	if err := r.tee.close(); err != nil {
+		r.Progress("tee", err.Error())
+	}
+}
+
+func (r *run) ruleOut(e evidence.CreateRuledOut) {
+	// Custody that could not be recorded needs no closing, and the recorder refuses to.
+	if err := r.ledger.record(e); err != nil {
+		r.note(err)
+		return
+	}
+	r.gone = true
+}
+
+// find looks once, by both labels, for the container of a create whose reply was lost. What it
+// finds is stored first and removed in the next step.
+func (r *run) find() bool {
+	ids, err := r.Driver.FindOwned(r.life, r.plan.Request, r.plan.Handle)
+	switch {
+	case err != nil:
+		return r.open(evidence.CleanupUnverifiable, OpenLookup, errors.Join(r.lost, err))
+	case len(ids) == 0: // req E5: absence of a name proves nothing
+		return r.open(evidence.CleanupUnverifiable, OpenUnanswered, r.lost)
+	case len(ids) > 1:
+		return r.open(evidence.CleanupUnverifiable, OpenAmbiguous, r.lost)
+	}
+	r.id, r.creation = ids[0], created
+	r.watch.aim(r.id)
+	r.arrival = evidence.ContainerCreated{Handle: r.plan.Handle, Container: r.id, Discovered: true}
+	return true
+}
+
+// open records that custody stays open, and why.
+func (r *run) open(s evidence.CleanupState, code string, cause error) bool {
+	r.Progress("unconfirmed", code)
+	var lines []string
+	if cause != nil {
+		lines = append(lines, cause.Error())
+	}
+	detail, err := r.ledger.detail(lines...)
+	r.note(err)
+	r.note(r.ledger.record(evidence.CleanupUnconfirmed{Handle: r.plan.Handle, State: s, Code: code, Detail: detail}))
+	return false
+}
+
+// remove removes the container by full ID, after both its labels were checked, and confirms that
+// it is gone (req E3).
+func (r *run) remove() {
+	if !r.owned() {
+		return
+	}
+	order := []evidence.Payload{evidence.RemovalOrdered{Handle: r.plan.Handle, Container: r.id}}
+	if !r.onRecord {
+		order = append([]evidence.Payload{r.arrival}, order...)
+	}
+	if err := r.ledger.record(order...); err != nil {
+		r.note(err)
+		if !r.onRecord {
+			// The ledger doesn't know the ID and nothing was started. Removed now, its custody
+			// could never be closed; left alone, recovery finds it by its labels (law 2, req E5).
+			return
+		}
+		// The ID is on record and the container ran or may run: it goes, whatever the ledger does.
+	}
+	r.onRecord = true
+	r.watch.end()
+	s := r.removed(r.vanish())
+	if !r.gone {
+		return
+	}
+	r.Progress("removed", string(s))
+	r.note(r.ledger.record(evidence.RemovalObserved{Handle: r.plan.Handle, State: s}))
+}
+
+// owned checks both labels of the container behind the ID.
+func (r *run) owned() bool {
+	if r.last == nil {
+		in, err := r.Driver.Inspect(r.life, r.id)
+		switch {
+		case errors.Is(err, ErrAbsent):
+			return true // whose it was no longer matters: there is nothing to remove
+		case err != nil:
+			return r.open(evidence.CleanupUnverifiable, OpenUnreadable, err)
+		}
+		r.last = &in
+	}
+	if r.last.Request != r.plan.Request.String() || r.last.Handle != r.plan.Handle.String() {
+		return r.open(evidence.CleanupUnverifiable, OpenLabels, fmt.Errorf("labels %q and %q", r.last.Request, r.last.Handle))
+	}
+	return true
+}
+
+// departure is how a removal went.
+type departure struct {
+	already bool  // the daemon had no such container before we removed it
+	gone    bool  // the daemon says that there is no such container
+	present bool  // it says that there is
+	err     error // the last failed call
+	probe   <-chan outcome[Runtime]
+}
+
+// vanish removes and inspects until the daemon says "no such container". A lost reply or an
+// error of a removal proves nothing; only the inspection counts.
+func (r *run) vanish() departure {
+	give := time.Now().Add(removalBound)
+	var d departure
+	err := r.Driver.Remove(r.life, r.id)
+	d.already = errors.Is(err, ErrAbsent)
+	for calls, pause := 0, pollFirst; ; calls, pause = calls+1, min(2*pause, pollLast) {
+		// The daemon that answers the inspection must be the one the container was made by: its
+		// identity is read beside it, and that call ends later.
+		d.probe = launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
+		_, look := r.Driver.Inspect(r.life, r.id)
+		d.gone, d.present, d.err = errors.Is(look, ErrAbsent), look == nil, errors.Join(err, look)
+		if d.gone || calls == removalCalls || time.Now().After(give) {
+			return d
+		}
+		time.Sleep(pause)
+		if err != nil || calls%8 == 7 {
+			err = r.Driver.Remove(r.life, r.id)
+		}
+	}
+}
+
+// removed judges a removal; custody stays open unless the container is confirmed gone.
+func (r *run) removed(d departure) evidence.CleanupState {
+	probed := <-d.probe
+	switch {
+	case !d.gone && d.present:
+		r.open(evidence.CleanupIncomplete, OpenPresent, d.err)
+	case !d.gone:
+		r.open(evidence.CleanupUnverifiable, OpenUnreadable, d.err)
+	case probed.err != nil:
+		r.open(evidence.CleanupUnverifiable, OpenUnprobed, probed.err)
+	case !probed.value.Identity.Daemon.SameHost(r.runtime.Identity.Daemon):
+		r.open(evidence.CleanupUnverifiable, OpenReplaced, nil)
+	default:
+		r.gone = true
+	}
+	switch { // req E6
+	case d.already:
+		return evidence.CleanupAbsent
+	case r.last == nil || r.last.Status == statusCreated:
+		return evidence.CleanupRemoved
+	case r.killed || r.last.Running:
+		return evidence.CleanupForceKilled
+	}
+	return evidence.CleanupTerminated
+}

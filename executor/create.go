@@ -1,0 +1,97 @@
+package executor
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/baildock/baildock/evidence"
+)
+
+// creation is how far the create of the container came.
+type creation int
+
+const (
+	notTaken creation = iota // nothing was recorded and nothing can exist
+	unsent                   // custody may be recorded; the create was not sent
+	sent                     // no answer yet, or none that proves anything
+	refused                  // the daemon refused it
+	created                  // the ID is known
+)
+
+// take makes the plan and takes custody of what is going to be created: durable before the
+// create is sent (req E1), under a name and a nonce that nobody could have chosen (req E2, E7).
+func (r *run) take(context.Context) error {
+	var handle evidence.HandleKey
+	if _, err := io.ReadFull(r.Random, handle[:]); err != nil {
+		return fmt.Errorf("draw a handle: %w", err)
+	}
+	r.plan = Plan{
+		Profile: r.job.Profile, Recipe: r.job.Recipe, Environment: r.job.Environment,
+		Seccomp: r.runtime.Seccomp, Request: r.job.Request, Handle: handle,
+		Name:   "baildock-" + string(r.job.Attempt) + "-" + hex.EncodeToString(handle[:6]),
+		Source: r.job.Source,
+	}
+	r.creation = unsent
+	return r.ledger.record(evidence.CustodyTaken{
+		Handle: handle, Kind: evidence.CustodyContainer, Name: r.plan.Name,
+		Request: r.plan.Request, Daemon: r.runtime.Identity.Daemon,
+	})
+}
+
+// create sends the create once. What the answer leaves open is settled by cleanup.
+func (r *run) create(context.Context) error {
+	r.Progress("create", r.plan.Name)
+	r.creation = sent
+	c, err := r.Driver.Create(r.life, r.plan)
+	var f *Fault
+	switch {
+	case err == nil:
+		r.creation, r.id = created, c.ID
+		r.watch.aim(c.ID)
+		r.arrival = evidence.ContainerCreated{Handle: r.plan.Handle, Container: c.ID, Warnings: uint64(len(c.Warnings))}
+		return r.arrived(c.Warnings)
+	case errors.Is(err, ErrNotSent):
+		r.creation = unsent
+		return fmt.Errorf("the create could not be sent: %w", err)
+	case errors.As(err, &f) && f.Answered && f.Status >= 400 && f.Status < http.StatusInternalServerError:
+		r.creation = refused
+		return r.refusedCreate(f)
+	}
+	// An error after the daemon began to create, or no answer: it may exist, now or later.
+	r.Progress("refused", "the create stayed without a certain answer")
+	r.lost = err
+	return errEnded
+}
+
+// arrived records the known ID: durable before anything else is done with it (req E1).
+func (r *run) arrived(warnings []string) error {
+	detail, err := r.ledger.detail(warnings...)
+	if err != nil {
+		return err
+	}
+	r.arrival.Detail = detail
+	if err := r.ledger.record(r.arrival); err != nil {
+		return err
+	}
+	r.onRecord = true
+	if len(warnings) > 0 { // req C4: nothing starts that the daemon changed on its own
+		r.Progress("refused", "the daemon created the container with warnings")
+		return errEnded
+	}
+	return nil
+}
+
+// refusedCreate records that the daemon refused the create, which proves that nothing exists.
+func (r *run) refusedCreate(f *Fault) error {
+	r.Progress("refused", "the daemon refused the create")
+	detail, err := r.ledger.detail(f.Error())
+	r.proof = evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: "refused", Status: uint64(f.Status), Detail: detail}
+	if err != nil {
+		return err
+	}
+	return errEnded
+}

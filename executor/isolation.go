@@ -1,0 +1,165 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/baildock/baildock/evidence"
+)
+
+// Refusal codes of an IsolationObserved: why a created container was not started.
+const (
+	RefusedInspect   = "inspect_failed"
+	RefusedAbsent    = "inspect_absent"   // the daemon no longer has it
+	RefusedState     = "state_unexpected" // it isn't freshly created
+	RefusedControls  = "controls_unequal"
+	RefusedUnknown   = "unknown_field" // a field outside the profile's table that isn't zero
+	RefusedAttach    = "attach_failed"
+	RefusedWait      = "wait_failed"
+	RefusedWatchdog  = "watchdog_failed"
+	RefusedLost      = "events_lost"
+	RefusedInterfere = "interfered" // somebody acted on it already
+)
+
+const statusCreated = "created"
+
+// isolate looks at the container that was created, holds it against the profile and the daemon
+// against the one before, and gets ready what must be there before a start: the attached output
+// (req D1), the registered wait, the watchdog (req D5). The start is ordered in the commit that
+// holds the observation, and only if everything is equal (req C5).
+func (r *run) isolate(ctx context.Context) error {
+	inspecting := launch(func() (Inspection, error) { return r.Driver.Inspect(r.life, r.id) })
+	probing := launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
+	attaching := launch(func() (Output, error) { return r.Driver.Attach(r.life, r.id) })
+	waiting := launch(func() (<-chan Exit, error) { return r.Driver.Wait(r.life, r.id) })
+	guarding := launch(func() (Guard, error) { return r.Watchdog.Guard(r.life, r.id) })
+
+	var refusals []Refusal
+	failed := func(code string, err error) {
+		if err != nil {
+			refusals = append(refusals, Refusal{code, err.Error()})
+			r.notePanic(err)
+		}
+	}
+	inspected := <-inspecting
+	iso := r.compare(inspected.value, inspected.err, failed)
+	attached, registered, guard := <-attaching, <-waiting, <-guarding
+	r.output, r.exits, r.guard = attached.value, registered.value, guard.value
+	failed(RefusedAttach, attached.err)
+	failed(RefusedWait, registered.err)
+	failed(RefusedWatchdog, guard.err)
+
+	probed := <-probing
+	r.notePanic(probed.err)
+	var again []Refusal
+	if probed.err != nil {
+		again = []Refusal{{daemonCode(probed.err), probed.err.Error()}}
+	} else {
+		again = probed.value.Refusals
+	}
+	before, err := r.observed(evidence.BeforeStart, probed.value, probed.err, again)
+	if err != nil {
+		return err
+	}
+	same := len(again) == 0 && probed.value.Identity.Equal(r.runtime.Identity) // req C3
+	s := r.watch.seen()
+	failed(RefusedLost, s.lost)
+	if len(s.foreign) > 0 {
+		failed(RefusedInterfere, fmt.Errorf("seen before the start: %v", s.foreign))
+	}
+	observed, err := r.isolation(iso, refusals)
+	if err != nil {
+		return err
+	}
+	equal := 0
+	for _, f := range iso.Findings {
+		if f.Equal {
+			equal++
+		}
+	}
+	r.Progress("isolation", fmt.Sprintf("%d/%d", equal, len(iso.Findings)))
+	if err := r.cancelled(ctx); err != nil {
+		return err
+	}
+	if !same || len(observed.Refusals) > 0 {
+		if err := r.ledger.record(before, observed); err != nil {
+			return err
+		}
+		r.Progress("refused", "the container is not what the profile wants")
+		return errEnded
+	}
+	if err := r.ledger.record(before, observed, evidence.StartOrdered{Handle: r.plan.Handle}); err != nil {
+		return err
+	}
+	r.ordered = true
+	return nil
+}
+
+// compare holds an inspection against the profile; what could not be inspected is unavailable.
+func (r *run) compare(in Inspection, err error, failed func(string, error)) Isolation {
+	if err != nil {
+		code := RefusedInspect
+		if errors.Is(err, ErrAbsent) {
+			code = RefusedAbsent
+		}
+		failed(code, err)
+		var iso Isolation
+		for _, c := range r.plan.Profile.Controls {
+			iso.Findings = append(iso.Findings, Finding{ID: c.ID, Kind: evidence.Unavailable, Reason: "missing"})
+		}
+		return iso
+	}
+	r.last = &in
+	if in.Status != statusCreated || in.Running || in.PID != 0 || in.RestartCount != 0 {
+		failed(RefusedState, fmt.Errorf("the container is %q, process %d", in.Status, in.PID))
+	}
+	return r.Driver.Compare(r.plan, r.image, r.runtime, in)
+}
+
+// isolation makes the event of a comparison.
+func (r *run) isolation(iso Isolation, refusals []Refusal) (evidence.IsolationObserved, error) {
+	e := evidence.IsolationObserved{Handle: r.plan.Handle, Unknown: uint64(len(iso.Unknown))}
+	var lines []string
+	for _, f := range iso.Findings {
+		if !f.Equal {
+			lines = append(lines, fmt.Sprintf("control %d: expected %s, found %s (%s)", f.ID, f.Expected, f.Found, f.Reason))
+		}
+	}
+	if len(lines) > 0 || len(iso.Findings) != len(r.plan.Profile.Controls) {
+		e.Refusals = append(e.Refusals, RefusedControls)
+	}
+	if len(iso.Unknown) > 0 {
+		e.Refusals = append(e.Refusals, RefusedUnknown)
+		lines = append(lines, iso.Unknown...)
+	}
+	for _, f := range refusals {
+		e.Refusals = append(e.Refusals, f.Code)
+		lines = append(lines, f.Code+": "+f.Detail)
+	}
+	var err error
+	if e.Controls, e.Values, err = r.controls(iso.Findings); err != nil {
+		return e, err
+	}
+	e.Detail, err = r.ledger.detail(lines...)
+	return e, err
+}
+
+// controls turns findings into evidence: each value under a salt of its own, all of them in one
+// blob that may be withheld.
+func (r *run) controls(fs []Finding) ([]evidence.Control, evidence.BlobRef, error) {
+	controls := make([]evidence.Control, 0, len(fs))
+	values := make([]evidence.ControlValue, 0, len(fs))
+	for _, f := range fs {
+		salt, err := r.ledger.salt()
+		if err != nil {
+			return nil, evidence.BlobRef{}, err
+		}
+		values = append(values, evidence.ControlValue{ID: f.ID, Salt: salt, Expected: f.Expected, Found: f.Found})
+		controls = append(controls, evidence.Control{
+			ID: f.ID, Kind: f.Kind, Equal: f.Equal, Value: evidence.SaltedSum(salt, []byte(f.Found)), Reason: f.Reason,
+		})
+	}
+	ref, err := r.ledger.withhold(evidence.Marshal(values))
+	return controls, ref, err
+}

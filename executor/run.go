@@ -1,0 +1,150 @@
+package executor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/baildock/baildock/evidence"
+)
+
+// Config is what a run works with.
+type Config struct {
+	Driver   Driver
+	Recorder Recorder
+	Watchdog Watchdog
+	Progress Progress  // nil: nobody listens
+	Random   io.Reader // of salts and handles; nil: crypto/rand
+}
+
+// Job is one attempt whose claim holds and whose snapshot is in place.
+type Job struct {
+	Attempt     evidence.AttemptID
+	Profile     evidence.Profile
+	Recipe      evidence.Recipe
+	Environment evidence.Environment
+	Request     evidence.RequestDigest
+	Source      string               // absolute host path of the snapshot
+	Accepted    []evidence.Reduction // what the claim accepts
+	Sighting    *Sighting            // what Look saw while the source was prepared; nil: Run looks
+	Prove       Prove                // nil: no runtime was ever probed
+	Stdout      io.Writer            // a copy of what is kept, as it arrives; nil: none
+	Stderr      io.Writer
+}
+
+// Prove finds the RuntimeProbed that a runtime's stream holds for this runtime, nil if there is
+// none (req C4).
+type Prove func(context.Context, evidence.RuntimeIdentity) (*evidence.Basis, error)
+
+// errEnded means that the run ended where it stands, and that the recorder knows why.
+var errEnded = errors.New("the run ended")
+
+// Run takes one attempt from its probe to the confirmed removal of its container: steps 4 to 12
+// of an attempt's life. What happens is told to the recorder, from which the verdict follows;
+// the error is nil also when the command failed or nothing was started. It is not nil when
+// something could not be recorded, among them ErrFenced, or when the run itself broke; the
+// container was removed then as far as it could be.
+//
+// A cancelled context ends the run as cancelled. Nothing else of the run depends on it.
+func Run(ctx context.Context, cfg Config, job Job) error {
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = func(string, string) {}
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	r := &run{
+		Config: cfg, job: job, life: life,
+		ledger: newScribe(life, cfg.Recorder, cfg.Random),
+		watch:  newWatch(job.Profile.Network),
+		tee:    newTee(job.Stdout, job.Stderr),
+		faults: map[string]bool{},
+	}
+	_, err := guarded(func() (struct{}, error) { return struct{}{}, r.steps(ctx) })
+	if !errors.Is(err, errEnded) {
+		r.note(err)
+	}
+	_, err = guarded(func() (struct{}, error) { r.cleanup(); return struct{}{}, nil })
+	r.note(err)
+	return errors.Join(r.notes...)
+}
+
+// run is one run under way. Its own goroutine owns it; what runs beside touches only the channels
+// and the parts made for it.
+type run struct {
+	Config
+	job    Job
+	life   context.Context // outlives the caller's: calls, appends, streams
+	ledger *scribe
+	watch  *watch
+	tee    *tee
+	notes  []error // what could not be recorded, or broke
+
+	runtime  Runtime // before create
+	image    Image
+	unproven bool // no probe proves the seccomp profile that can't be named
+	plan     Plan
+
+	creation creation
+	id       evidence.ContainerID      // known once created
+	arrival  evidence.ContainerCreated // of that ID
+	onRecord bool                      // the arrival is durable
+	proof    evidence.CreateRuledOut   // of a refused create
+	lost     error                     // why the create's answer proves nothing
+	gone     bool                      // nothing can exist any more
+
+	output Output
+	exits  <-chan Exit
+	guard  Guard
+	last   *Inspection // the newest
+
+	ordered   bool // the start was ordered
+	over      bool // nothing of it runs any more, or it never did
+	ran       bool
+	killed    bool // we sent a kill
+	started   time.Time
+	exited    time.Time
+	exit      *Exit
+	cause     evidence.StopCause // the first
+	capture   *capture
+	kernel    *kernelWatch
+	faults    map[string]bool
+	recording <-chan outcome[struct{}] // of the start's events
+	stopping  <-chan outcome[struct{}] // of the stop's event
+	killing   <-chan outcome[struct{}] // of the kill
+}
+
+func (r *run) steps(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{r.look, r.take, r.create, r.isolate} {
+		if err := r.cancelled(ctx); err != nil {
+			return err
+		}
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	// The start is ordered: from here a cancellation is a cause to stop.
+	if err := r.live(ctx); err != nil {
+		return err
+	}
+	return r.conclude(ctx)
+}
+
+// note keeps an error for the caller.
+func (r *run) note(err error) {
+	if err != nil {
+		r.notes = append(r.notes, err)
+	}
+}
+
+// notePanic keeps an error that is a panic; others have their place in an event.
+func (r *run) notePanic(err error) {
+	var p *PanicError
+	if errors.As(err, &p) {
+		r.note(p)
+	}
+}

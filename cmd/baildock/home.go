@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,19 +13,29 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/executor/source"
+	"github.com/baildock/baildock/ledger"
+	"github.com/baildock/baildock/ledger/sqlite"
 )
 
 // What lies in a home.
 const (
 	ledgerName      = "ledger.db"
-	keysName        = "keys" // bundle.pem and checkpoint.pem, 0600
+	keysName        = "keys" // both private keys, 0600
 	publicName      = "ledger.pub"
 	identityName    = "home.json" // home ID and ledger ID
 	locksName       = "locks"
 	executionName   = "execution" // <attempt>/<generation>/ with the snapshots
 	projectionsName = "projections.db"
 	ignoreName      = ".gitignore"
+)
+
+// What lies in keysName.
+const (
+	bundleKeyName     = "bundle.pem"
+	checkpointKeyName = "checkpoint.pem"
 )
 
 const homeMode = 0o700
@@ -110,4 +122,104 @@ func reservedIn(c *cli.Context) []source.Reserved {
 		}
 	}
 	return append(out, source.Reserved{Kind: source.ReservedSocket, Path: strings.TrimPrefix(c.String("docker-socket"), "unix://")})
+}
+
+// homeFile tells a home from others; its inode tells it from a copy of itself.
+type homeFile struct {
+	Version uint              `json:"version"` // 1
+	Home    evidence.HomeID   `json:"home"`
+	Ledger  evidence.LedgerID `json:"ledger"`
+}
+
+// home is an opened home.
+type home struct {
+	dir     string
+	file    homeFile
+	store   ledger.Ledger
+	journal *journal.Journal
+	genesis evidence.LedgerOpened
+}
+
+// Actors, as every event names its writer.
+const (
+	actorOperator = "operator" // a person at the command line
+	actorRunner   = "runner"   // the process that drives an attempt
+)
+
+// openHome opens the ledger of the home a command line names. The caller closes it.
+func openHome(c *cli.Context, actor string) (*home, error) {
+	dir, err := existingHome(c)
+	if err != nil {
+		return nil, err
+	}
+	file, err := readHomeFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	path, err := ledgerPath(c, dir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlite.Open(c.Context, path, sqlite.Options{MustExist: true})
+	if err != nil {
+		return nil, ledgerFailure(path, err)
+	}
+	h := &home{dir: dir, file: file, store: store}
+	h.journal = journal.New(journal.Config{Ledger: store, Actor: actor})
+	if h.genesis, err = h.journal.Genesis(c.Context); err != nil {
+		return nil, errors.Join(ledgerFailure(path, err), store.Close())
+	}
+	if h.genesis.Ledger != file.Ledger {
+		err := fail(exitUsage, "ledger_other", "the ledger %q is %s; this home belongs to %s", path, h.genesis.Ledger, file.Ledger).
+			hint("name the home that was made with this ledger: --home DIR")
+		return nil, errors.Join(err, store.Close())
+	}
+	return h, nil
+}
+
+func (h *home) path(name ...string) string {
+	return filepath.Join(append([]string{h.dir}, name...)...)
+}
+
+// withHome runs a verb's work on an opened home and closes it.
+func withHome(c *cli.Context, actor string, work func(*home) error) error {
+	h, err := openHome(c, actor)
+	if err != nil {
+		return err
+	}
+	err = work(h)
+	if closeErr := h.store.Close(); closeErr != nil {
+		return errors.Join(err, fmt.Errorf("close the ledger: %w", closeErr))
+	}
+	return err
+}
+
+// ledgerFailure is a ledger that can't be opened.
+func ledgerFailure(path string, err error) error {
+	var form *sqlite.FormError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fail(exitUsage, "ledger_missing", "there is no ledger at %q", path).hint("baildock init makes one; --ledger names another")
+	case errors.As(err, &form):
+		return fail(exitUsage, "ledger_form", "%w", err)
+	}
+	return fail(exitInternal, "ledger_unreadable", "the ledger %q can't be opened: %w", path, err)
+}
+
+func readHomeFile(dir string) (homeFile, error) {
+	path := filepath.Join(dir, identityName)
+	b, err := readBounded(path, 4096)
+	if err != nil {
+		return homeFile{}, err
+	}
+	var f homeFile
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return homeFile{}, fail(exitUsage, "home_damaged", "%q can't be read: %w", path, err)
+	}
+	if f.Version != 1 {
+		return homeFile{}, fail(exitUsage, "home_newer", "home %q has form %d; this version knows 1", dir, f.Version).hint("update baildock")
+	}
+	return f, nil
 }

@@ -77,6 +77,10 @@ func (p *program) app() *cli.App {
 // verbs lists every verb, in the order of the manual.
 func (p *program) verbs() []*cli.Command {
 	return []*cli.Command{
+		initCommand(p),
+		appendCommand(p),
+		replayCommand(p),
+		keyCommand(p),
 		imageCommand(p),
 		recipeCommand(p),
 		sourceCommand(p),

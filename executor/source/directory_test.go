@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -212,9 +213,9 @@ func TestChangedWhileCopied(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "z"), nil, 0o644))
 		},
 	} {
-		for _, before := range []string{"a", "d/e/f"} {
+		for _, before := range []string{"a", "d/e/b", "d/e/f"} { // before d/e is opened, and while it is open
 			t.Run(name+" before "+before, func(t *testing.T) {
-				dir := directoryOf(t, map[string]string{"a": "1", "d/e/f": "x"})
+				dir := directoryOf(t, map[string]string{"a": "1", "d/e/b": "2", "d/e/f": "x"})
 				outside := directoryOf(t, map[string]string{"f": "x", "e/f": "x"})
 				d, err := openDirectoryTree(dir, guard{})
 				require.NoError(t, err)
@@ -232,6 +233,29 @@ func TestChangedWhileCopied(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What this user may not read is told from what changed.
+func TestUnreadable(t *testing.T) {
+	for _, path := range []string{"f", "d"} {
+		dir := directoryOf(t, map[string]string{"f": "x", "d/f": "x"})
+		require.NoError(t, os.Chmod(filepath.Join(filepath.Dir(dir)), 0o755))
+		require.NoError(t, os.Chmod(dir, 0o755))
+		require.NoError(t, os.Chmod(filepath.Join(dir, path), 0))
+		// Root reads everything, so this thread gives that up.
+		runtime.LockOSThread()
+		_, err := unix.SetfsuidRetUid(65532)
+		require.NoError(t, err)
+		d, err := openDirectoryTree(dir, guard{})
+		if err == nil {
+			_, err = transfer(context.Background(), d, DefaultLimits, discard{})
+			d.close()
+		}
+		_, restoreErr := unix.SetfsuidRetUid(os.Getuid())
+		require.NoError(t, restoreErr)
+		runtime.UnlockOSThread()
+		require.Equal(t, path, requireCode(t, err, CodeUnreadable).Path)
 	}
 }
 

@@ -25,6 +25,14 @@ const (
 	maxContainers = 1024     // containers with the same two labels; one is the rule
 )
 
+// Bounds of an image made from local files.
+const (
+	maxArchiveFiles = 20_000  // files and directories; a toolchain has a few thousand
+	maxArchiveBytes = 2 << 30 // all files together; the daemon unpacks them twice
+	archiveBuffer   = 256 << 10
+	archiveChunk    = 512 // names read from a directory at once
+)
+
 // Bounds of what a reply may hold.
 const (
 	maxReplyDepth = 16  // nesting of an inspect reply; real ones have 6

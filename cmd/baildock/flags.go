@@ -91,6 +91,9 @@ func arrange(app *cli.App, args []string) (line, error) {
 			if seen[long] && !isList(f) {
 				refuse(usage("flag --%s is given twice", long))
 			}
+			if _, err := strconv.ParseBool(value); err != nil && isSwitch(f) {
+				refuse(usage("flag --%s is on or off: %q is neither true nor false", long, value))
+			}
 			seen[long] = true
 			spelled := "--" + long + "=" + value
 			if global {

@@ -151,7 +151,8 @@ func makeHome(c *cli.Context, dir string, f homeFile, origin string) (err error)
 	if err := syncDir(tmp); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, dir); err != nil {
+	// The system's own rename replaces an empty directory, and nothing else.
+	if err := unix.Rename(tmp, dir); err != nil {
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) {
 			return fail(exitUsage, "home_exists", "somebody else made %q meanwhile; nothing was changed", dir)
 		}

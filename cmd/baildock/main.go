@@ -61,9 +61,8 @@ func (p *program) app() *cli.App {
 		Writer:                    p.ui.out,
 		ErrWriter:                 p.ui.err,
 		ExitErrHandler:            func(*cli.Context, error) {}, // exit.go decides
-		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return usage("%v", err) },
 		Flags:                     globalFlags(),
-		Commands:                  p.verbs(),
+		Commands:                  plain(p.verbs()),
 		Action: func(c *cli.Context) error {
 			c.App.Writer = p.ui.err
 			if err := cli.ShowAppHelp(c); err != nil {
@@ -72,6 +71,15 @@ func (p *program) app() *cli.App {
 			return usage("no verb given").hint("type a verb, for example: baildock init")
 		},
 	}
+}
+
+// plain takes the library's own help verb out of every verb that has verbs.
+func plain(verbs []*cli.Command) []*cli.Command {
+	for _, v := range verbs {
+		v.HideHelpCommand = true
+		plain(v.Subcommands)
+	}
+	return verbs
 }
 
 // verbs lists every verb, in the order of the manual.

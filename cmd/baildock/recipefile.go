@@ -92,6 +92,9 @@ func loadRecipe(path string) (command, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
+		if isContained(b) {
+			return command{}, fail(exitUsage, "recipe_contained", "%q configures a contained run, which is no recipe", path)
+		}
 		return command{}, refuse(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -136,6 +139,16 @@ func (f limitsFile) limits() (evidence.Limits, error) {
 		}
 	}
 	return l, nil
+}
+
+// isContained tells a contained-run configuration, which never applies here by accident (req N8).
+func isContained(b []byte) bool {
+	var config map[string]json.RawMessage
+	if json.Unmarshal(b, &config) != nil {
+		return false
+	}
+	_, found := config["contained_execution"]
+	return found
 }
 
 // checkKeys refuses JSON in which an object repeats a key: the decoder would take the last.

@@ -1,0 +1,59 @@
+# Targets and what they need are in CONTRIBUTING.md. On a fresh Debian machine, as root, a target
+# installs and starts what it needs from the distribution; elsewhere it says what is missing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+# The revision is stamped where git can tell it; a clone owned by somebody else can't.
+VCS := $(shell git status >/dev/null 2>&1 && echo auto || echo false)
+export GOFLAGS := $(GOFLAGS) -buildvcs=$(VCS)
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+# Packages whose goroutines meet: tested with the race detector. The others are without it.
+RACE := ./ledger/... ./evidence/journal/... ./executor/... ./projections/...
+
+# What the go command says only with its exit code must not be lost on the way to the tally.
+BROKE := echo '{"Action":"fail","Package":"go test"}'
+
+.PHONY: build demo test test-live lint vuln bench clean
+
+build:
+	@test/setup/go.sh
+	CGO_ENABLED=0 go build -trimpath -o bin/baildock ./cmd/baildock
+
+demo: build
+	@test/setup/docker.sh
+	@test/demo/demo.sh
+
+test:
+	@test/setup/go.sh
+	@test/setup/cc.sh
+	@{ go test -json $$(go list ./... | grep -vxF "$$(go list $(RACE))" | grep -v '/test/arch$$') || $(BROKE); \
+	   go test -json -race $(RACE) || $(BROKE); } | go run ./test/tally
+
+test-live: build
+	@test/setup/docker.sh
+	@{ go test -json -tags live -p 1 -run '^TestLive' ./... || $(BROKE); } | go run ./test/tally
+
+lint:
+	@test/setup/go.sh
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+	go vet ./...
+	go vet -tags live ./...
+	go run $(STATICCHECK) -tags live ./...
+	@{ go test -json ./test/arch || $(BROKE); } | go run ./test/tally
+
+vuln:
+	@test/setup/go.sh
+	go run $(GOVULNCHECK) ./...
+
+bench: build
+	@test/setup/docker.sh
+	go test -run '^$$' -bench . -benchtime 1x ./test/bench
+	go test -run '^$$' -bench . $$(go list ./... | grep -v /test/)
+
+clean:
+	rm -rf bin demo

@@ -168,6 +168,12 @@ var commandFields = []FieldRule{
 	{"GraphDriver", FieldAny, ``, 0}, // directories of the storage driver
 	{"HostConfig.AutoRemove", FieldEqual, `false`, CtlNoRestart},
 	{"HostConfig.Binds", FieldEqual, `null`, CtlNoMounts},
+	{"HostConfig.BlkioDeviceReadBps", FieldEqual, `null`, CtlBlockIO},
+	{"HostConfig.BlkioDeviceReadIOps", FieldEqual, `null`, CtlBlockIO},
+	{"HostConfig.BlkioDeviceWriteBps", FieldEqual, `null`, CtlBlockIO},
+	{"HostConfig.BlkioDeviceWriteIOps", FieldEqual, `null`, CtlBlockIO},
+	{"HostConfig.BlkioWeight", FieldEqual, `0`, CtlBlockIO},
+	{"HostConfig.BlkioWeightDevice", FieldEqual, `null`, CtlBlockIO},
 	{"HostConfig.CapAdd", FieldEqual, `null`, CtlCapabilities},
 	{"HostConfig.CapDrop", FieldEqual, `["ALL"]`, CtlCapabilities},
 	{"HostConfig.Cgroup", FieldEqual, `""`, CtlCgroup},
@@ -216,6 +222,7 @@ var commandFields = []FieldRule{
 	{"HostConfig.SecurityOpt", FieldEqual, `${security}`, CtlNoNewPrivs},
 	{"HostConfig.SecurityOpt", FieldEqual, `${security}`, CtlSeccomp},
 	{"HostConfig.ShmSize", FieldEqual, `67108864`, CtlIPCSpace}, // named, but IPC mode none mounts no shared memory
+	{"HostConfig.StorageOpt", FieldEqual, `null`, CtlBlockIO},
 	{"HostConfig.Sysctls", FieldEqual, `null`, CtlNoSysctls},
 	{"HostConfig.Tmpfs", FieldEqual, `${tmpfs}`, CtlScratch},
 	{"HostConfig.UTSMode", FieldEqual, `""`, CtlUTSSpace},

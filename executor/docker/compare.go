@@ -57,7 +57,7 @@ func (d *Driver) Compare(p executor.Plan, img executor.Image, rt executor.Runtim
 	slices.Sort(c.unknown)
 	iso := executor.Isolation{Unknown: c.unknown}
 	for _, spec := range p.Profile.Controls {
-		iso.Findings = append(iso.Findings, c.finding(spec.ID))
+		iso.Findings = append(iso.Findings, c.finding(spec))
 	}
 	c.special(p, img, rt, iso.Findings)
 	return iso
@@ -147,12 +147,16 @@ func (c *comparison) judge(r evidence.FieldRule, v any, present bool) {
 	}
 }
 
-// finding sums one control up. A control of the profile without any field rests on how every
-// container is made.
-func (c *comparison) finding(id evidence.ControlID) executor.Finding {
+// finding sums one control up. Without any field it rests on how every container is made, if the
+// profile takes that.
+func (c *comparison) finding(spec evidence.ControlSpec) executor.Finding {
+	id := spec.ID
 	f := c.found[id]
-	if f == nil {
+	switch {
+	case f == nil && slices.Contains(spec.Full, evidence.Accepted):
 		return executor.Finding{ID: id, Kind: evidence.Accepted, Equal: true, Expected: "always", Found: "always"}
+	case f == nil:
+		return executor.Finding{ID: id, Kind: evidence.Unavailable, Reason: reasonMissing}
 	}
 	slices.Sort(f.expected)
 	slices.Sort(f.found)
@@ -194,12 +198,14 @@ func unequal(rule evidence.FieldTest, want, v any, present bool) string {
 			return ""
 		}
 	case evidence.FieldOneOf:
-		if list, ok := want.([]any); ok && (present || slices.Contains(list, nil)) {
-			for _, w := range list {
-				if same(w, v) {
-					return ""
-				}
+		list, _ := want.([]any)
+		for _, w := range list {
+			if same(w, v) && (present || w == nil) {
+				return ""
 			}
+		}
+		if present && len(list) > 0 {
+			return difference(list[0], v)
 		}
 	case evidence.FieldKeys:
 		if m, ok := v.(map[string]any); ok {

@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -31,6 +33,9 @@ func render(p executor.Plan) (container.CreateRequest, error) {
 		return none, fmt.Errorf("container name %q is not 2 to 128 of a-z A-Z 0-9 _ . -", p.Name)
 	case !filepath.IsAbs(p.Source) || filepath.Clean(p.Source) != p.Source || strings.ContainsAny(p.Source, ",:\n\x00"):
 		return none, fmt.Errorf("source %q is not an absolute, clean path without mount delimiters", p.Source)
+	case !utf8.ValidString(strings.Join(append(environment(p), append(p.Recipe.Argv(), p.Source)...), "")):
+		// JSON would replace the bytes without a word, and another command would run.
+		return none, errors.New("an argument, environment value or the source path is not UTF-8, which a create request can't carry")
 	case p.Profile.Name != p.Recipe.Profile:
 		return none, fmt.Errorf("recipe asks for profile %q, the plan has %q", p.Recipe.Profile, p.Profile.Name)
 	case p.Environment.Digest() != p.Recipe.Environment:

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -70,14 +71,21 @@ func (c *call) readMessage(resp *http.Response) {
 		text = nil
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
-	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return
-	}
-	var e struct{ Message string }
-	if json.Unmarshal(text, &e) == nil {
-		c.message = clip(e.Message, maxMessage)
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case err != nil:
+	case media == "application/json":
+		var e struct{ Message string }
+		if json.Unmarshal(text, &e) == nil {
+			c.message = clip(e.Message, maxMessage)
+		}
+	case media == rawStream: // how an attach is refused
+		c.message = clip(strings.TrimSpace(string(text)), maxMessage)
 	}
 }
+
+// rawStream is the media type of attached output. Docker Engine API, ContainerAttach.
+const rawStream = "application/vnd.docker.raw-stream"
 
 // boundedBody fails reading beyond its bound and remembers that the reply broke.
 type boundedBody struct {

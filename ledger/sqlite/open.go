@@ -151,7 +151,11 @@ func (c *conn) ready(path string) error {
 	if mode != "wal" {
 		return fmt.Errorf("the file system of %s doesn't support SQLite's write-ahead log (journal mode is %q); keep the ledger on a local disk", path, mode)
 	}
-	// The log and the journal take the file's mode by themselves; the shared memory doesn't.
+	// The log and the journal take the file's mode by themselves. The shared memory, which the
+	// first read makes, doesn't.
+	if _, err := c.size(); err != nil {
+		return err
+	}
 	if err := os.Chmod(path+"-shm", 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open ledger: %w", err)
 	}

@@ -168,11 +168,10 @@ func (w *writer) begin() error {
 	return w.refresh()
 }
 
-// neverWhole tells that a commit failed while it wrote to the log. Then its last frame, without
-// which none counts, isn't whole, and no crash can bring the events back.
-func neverWhole(err error) bool {
-	return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR_WRITE)
-}
+// neverWhole tells that a commit failed because the disk was full while it wrote to the log. Then
+// its last frame, without which none counts, isn't whole, and no crash can bring the events back.
+// Reading must go on in this case: it is how one gets out of it.
+func neverWhole(err error) bool { return errors.Is(err, sqlite3.FULL) }
 
 // settle commits a change of its own after a commit failed. It lands where the failed one lay in
 // the log, and the log's chained checksums make what is left behind it unreadable.

@@ -42,10 +42,10 @@ func (r *run) isolate(ctx context.Context) error {
 			r.notePanic(err)
 		}
 	}
-	inspected := <-inspecting
-	iso := r.compare(inspected.value, inspected.err, failed)
 	attached, registered, guard := <-attaching, <-waiting, <-guarding
 	r.output, r.exits, r.guard = attached.value, registered.value, guard.value
+	inspected := <-inspecting
+	iso := r.compare(inspected.value, inspected.err, failed)
 	failed(RefusedAttach, attached.err)
 	failed(RefusedWait, registered.err)
 	failed(RefusedWatchdog, guard.err)

@@ -1,0 +1,620 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/baildock/baildock/evidence"
+)
+
+// req E1, D1, F2, G9: each event is durable before the step after it is taken.
+func TestSuccessInOrder(t *testing.T) {
+	play(t, "success", func(t *testing.T, s *scene) {
+		callsAt := map[string][]string{}
+		s.book.stored = func(typ string) {
+			s.script.mu.Lock()
+			defer s.script.mu.Unlock()
+			callsAt[typ] = append([]string(nil), s.script.calls...)
+		}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, evidence.OutcomeSuccess, v.Outcome, v.Causes)
+		require.Equal(t, []string{"RuntimeObserved", "CustodyTaken", "ContainerCreated", "RuntimeObserved", "IsolationObserved",
+			"StartOrdered", "ContainerStarted", "KernelObserved", "ContainerExited", "OutputCaptured", "RuntimeObserved",
+			"RemovalOrdered", "RemovalObserved"}, s.book.types)
+		require.Equal(t, evidence.CleanupTerminated, cleanup(t, s))
+		require.NotContains(t, callsAt["CustodyTaken"], "create")
+		require.Contains(t, callsAt["CustodyTaken"], "events", "subscribed before the create")
+		require.NotContains(t, callsAt["ContainerCreated"], "inspect")
+		require.NotContains(t, callsAt["StartOrdered"], "start")
+		require.Subset(t, callsAt["StartOrdered"], []string{"attach", "wait"}, "ready before the start")
+		require.NotContains(t, callsAt["RemovalOrdered"], "remove")
+		require.Nil(t, s.script.box)
+		require.Zero(t, s.script.count("kill"))
+		require.Equal(t, 1, s.dogs.released)
+		o := s.book.fold.Run.Output
+		require.Equal(t, "a.txt\n", string(s.book.blobs[o.Stdout.Bytes.Salted]))
+		require.Equal(t, "warning\n", string(s.book.blobs[o.Stderr.Bytes.Salted]))
+		require.Equal(t, "isolation", s.stages[2])
+		require.Equal(t, "removed", s.stages[len(s.stages)-1])
+	})
+}
+
+// req E9, E6, D3: whatever ends a run, its container is gone and the cause is the right one.
+func TestEveryEndCleansUp(t *testing.T) {
+	type end struct {
+		detail  string
+		state   evidence.CleanupState
+		noStart bool
+		broken  bool // Run says that something could not be recorded
+	}
+	for name, c := range map[string]struct {
+		set  func(s *scene)
+		want end
+	}{
+		"success":       {func(s *scene) {}, end{"ok", evidence.CleanupTerminated, false, false}},
+		"agent failure": {func(s *scene) { s.script.command = func(b *box) { b.exit(3) } }, end{"exit_nonzero", evidence.CleanupTerminated, false, false}},
+		"exit 137":      {func(s *scene) { s.script.command = func(b *box) { b.exit(137) } }, end{"exit_137", evidence.CleanupTerminated, false, false}},
+		"timeout":       {func(s *scene) { s.script.command = (*box).sleep }, end{"timeout", evidence.CleanupForceKilled, false, false}},
+		"output limit": {func(s *scene) {
+			s.script.command = func(b *box) {
+				for range 10_000 {
+					b.print(strings.Repeat("x", 1000))
+				}
+				b.sleep()
+			}
+		}, end{"output_limit", evidence.CleanupForceKilled, false, false}},
+		"cancelled while running": {func(s *scene) {
+			s.script.command = func(b *box) { time.Sleep(time.Second); s.cancel(); b.sleep() }
+		}, end{"cancelled", evidence.CleanupForceKilled, false, false}},
+		"cancelled before create": {func(s *scene) {
+			s.book.stored = func(typ string) {
+				if typ == "CustodyTaken" {
+					s.cancel()
+				}
+			}
+		}, end{"cancelled_before_start", evidence.CleanupNotCreated, true, false}},
+		"cancelled after create": {func(s *scene) { s.script.after["create"] = func() error { s.cancel(); return nil } },
+			end{"cancelled_before_start", evidence.CleanupRemoved, true, false}},
+		"cancelled while inspecting": {func(s *scene) { s.script.before["attach"] = func() error { s.cancel(); return nil } },
+			end{"cancelled_before_start", evidence.CleanupRemoved, true, false}},
+		"create refused":  {func(s *scene) { s.script.before["create"] = func() error { return answered("create", 400) } }, end{"create_refused", evidence.CleanupNotCreated, true, false}},
+		"create not sent": {func(s *scene) { s.script.before["create"] = func() error { return ErrNotSent } }, end{"create_refused", evidence.CleanupNotCreated, true, true}},
+		"create warnings": {func(s *scene) { s.script.warn = []string{"limitation discarded"} }, end{"create_warnings", evidence.CleanupRemoved, true, false}},
+		"create reply lost": {func(s *scene) { s.script.after["create"] = func() error { return unanswered("create") } },
+			end{"create_unanswered", evidence.CleanupRemoved, true, false}},
+		"create failed half way": {func(s *scene) { s.script.after["create"] = func() error { return answered("create", 500) } },
+			end{"create_unanswered", evidence.CleanupRemoved, true, false}},
+		"unequal control": {func(s *scene) {
+			s.script.compare = func(iso Isolation, _ Inspection) Isolation { iso.Findings[3].Equal = false; return iso }
+		}, end{"isolation_refused", evidence.CleanupRemoved, true, false}},
+		"unknown field": {func(s *scene) {
+			s.script.compare = func(iso Isolation, _ Inspection) Isolation {
+				iso.Unknown = []string{"HostConfig.New"}
+				return iso
+			}
+		}, end{"isolation_refused", evidence.CleanupRemoved, true, false}},
+		"missing control": {func(s *scene) {
+			s.script.compare = func(iso Isolation, _ Inspection) Isolation { iso.Findings = iso.Findings[1:]; return iso }
+		}, end{"isolation_refused", evidence.CleanupRemoved, true, false}},
+		"inspect fails once": {func(s *scene) { s.script.before["inspect"] = times(1, unanswered("inspect")) },
+			end{"isolation_refused", evidence.CleanupRemoved, true, false}},
+		"attach fails":   {func(s *scene) { s.script.before["attach"] = func() error { return unanswered("attach") } }, end{"isolation_refused", evidence.CleanupRemoved, true, false}},
+		"wait fails":     {func(s *scene) { s.script.before["wait"] = func() error { return unanswered("wait") } }, end{"isolation_refused", evidence.CleanupRemoved, true, false}},
+		"watchdog fails": {func(s *scene) { s.dogs.err = errors.New("no process") }, end{"isolation_refused", evidence.CleanupRemoved, true, false}},
+		"start error":    {func(s *scene) { s.script.before["start"] = func() error { return answered("start", 400) } }, end{"start_failed", evidence.CleanupRemoved, false, false}},
+		"start reply lost": {func(s *scene) {
+			s.script.command = (*box).sleep
+			s.script.after["start"] = func() error { return unanswered("start") }
+		}, end{"start_failed", evidence.CleanupForceKilled, false, false}},
+		"start request lost": {func(s *scene) { s.script.before["start"] = func() error { return unanswered("start") } },
+			end{"start_failed", evidence.CleanupRemoved, false, false}},
+		"capture failure": {func(s *scene) {
+			s.script.command = func(b *box) { b.print("half"); b.hangUp(errors.New("torn")); <-b.killed }
+		}, end{"exit_137", evidence.CleanupForceKilled, false, false}},
+		"output never ends": {func(s *scene) { s.script.command = func(b *box) { b.print("late"); b.die(0) } },
+			end{"capture_incomplete", evidence.CleanupTerminated, false, false}},
+		"wait breaks": {func(s *scene) {
+			s.script.command = func(b *box) { b.exits <- Exit{Err: errors.New("torn")}; <-b.killed; b.hangUp(nil) }
+		}, end{"exit_137", evidence.CleanupForceKilled, false, false}},
+		"blobs can't be kept": {func(s *scene) {
+			s.book.stored = func(typ string) {
+				if typ == "KernelObserved" {
+					s.book.keep = errors.New("disk full")
+				}
+			}
+		}, end{"exit_not_observed", evidence.CleanupTerminated, false, true}},
+		"exit can't be recorded": {func(s *scene) { s.book.fail["ContainerExited"] = errors.New("disk full") },
+			end{"exit_not_observed", evidence.CleanupTerminated, false, true}},
+		"start can't be recorded": {func(s *scene) {
+			s.script.command = (*box).sleep
+			s.book.fail["ContainerStarted"] = errors.New("disk full")
+		}, end{"not_started", evidence.CleanupForceKilled, false, true}},
+		"panic in create":  {func(s *scene) { s.script.before["create"] = panics }, end{"", evidence.CleanupUnverifiable, true, true}},
+		"panic in inspect": {func(s *scene) { s.script.before["inspect"] = timesPanic(1) }, end{"isolation_refused", evidence.CleanupRemoved, true, true}},
+		"panic in compare": {func(s *scene) {
+			s.script.compare = func(Isolation, Inspection) Isolation { panic("compare") }
+		}, end{"not_started", evidence.CleanupRemoved, true, true}},
+		"panic in start": {func(s *scene) {
+			s.script.command = (*box).sleep
+			s.script.after["start"] = panics
+		}, end{"not_started", evidence.CleanupForceKilled, false, true}},
+		"panic in kernel":   {func(s *scene) { s.script.before["kernel"] = panics }, end{"ok", evidence.CleanupTerminated, false, true}},
+		"panic in recorder": {func(s *scene) { s.book.hook = func(typ string) { panicOn(typ, "OutputCaptured") } }, end{"exit_not_observed", evidence.CleanupTerminated, false, true}},
+		"panic in a copy of the output": {func(s *scene) { s.job.Stdout = brokenWriter{} },
+			end{"ok", evidence.CleanupTerminated, false, false}},
+	} {
+		play(t, name, func(t *testing.T, s *scene) {
+			c.set(s)
+			v, err := s.perform()
+			require.Equal(t, c.want.broken, err != nil, "%v", err)
+			require.Equal(t, c.want.state, cleanup(t, s), "%v %v", v.Causes, err)
+			if c.want.state == evidence.CleanupUnverifiable {
+				require.Equal(t, "cleanup_unconfirmed", v.Detail)
+				return
+			}
+			require.Empty(t, s.book.fold.Custodies.Open())
+			require.Equal(t, c.want.detail, v.Detail, v.Causes)
+			require.Nil(t, s.script.box, "the container is gone")
+			if name == "capture failure" || name == "wait breaks" {
+				require.Contains(t, v.Causes, "transport_fault")
+			}
+			if c.want.noStart {
+				require.Zero(t, s.script.count("start"))
+			}
+			require.Equal(t, len(s.dogs.guarded), s.dogs.released, "the watchdog is released")
+		})
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { panic("the terminal is gone") }
+
+func panics() error { panic("scripted") }
+
+func panicOn(got, want string) {
+	if got == want {
+		panic("scripted")
+	}
+}
+
+func times(n int, err error) func() error {
+	return func() error {
+		if n--; n >= 0 {
+			return err
+		}
+		return nil
+	}
+}
+
+func timesPanic(n int) func() error {
+	return func() error {
+		if n--; n >= 0 {
+			panic("scripted")
+		}
+		return nil
+	}
+}
+
+// req C2, C8, A4, E2: refused before anything is created, with the reason recorded.
+func TestRefusedBeforeCreate(t *testing.T) {
+	for name, c := range map[string]struct {
+		set    func(s *scene)
+		detail string
+		code   string
+	}{
+		"no daemon":             {func(s *scene) { s.script.before["probe"] = func() error { return unanswered("info") } }, "runtime_refused", RefusedUnreachable},
+		"daemon error":          {func(s *scene) { s.script.before["probe"] = func() error { return answered("info", 500) } }, "runtime_refused", RefusedDaemonError},
+		"probe panics":          {func(s *scene) { s.script.before["probe"] = panics }, "runtime_refused", RefusedUnreachable},
+		"no events":             {func(s *scene) { s.script.before["events"] = func() error { return unanswered("events") } }, "runtime_refused", RefusedEvents},
+		"unsupported":           {func(s *scene) { s.script.runtime[0].Refusals = []Refusal{{"no_swap_limit", "x"}} }, "runtime_refused", "no_swap_limit"},
+		"no image":              {func(s *scene) { s.script.before["image"] = func() error { return ErrAbsent } }, "runtime_refused", RefusedNoImage},
+		"image unreadable":      {func(s *scene) { s.script.before["image"] = func() error { return unanswered("image") } }, "runtime_refused", RefusedImageError},
+		"another image":         {func(s *scene) { s.script.image.ID = evidence.ImageID{1} }, "runtime_refused", RefusedImageID},
+		"image environment":     {func(s *scene) { s.script.image.Env = []string{"GREETING=other"} }, "runtime_refused", RefusedImageEnv},
+		"image labels":          {func(s *scene) { s.script.image.Labels = map[string]string{LabelRequest: "x"} }, "runtime_refused", RefusedImageLabels},
+		"image volumes":         {func(s *scene) { s.script.image.Volumes = []string{"/data"} }, "runtime_refused", RefusedImageVolumes},
+		"image for elsewhere":   {func(s *scene) { s.script.image.OS = "windows" }, "runtime_refused", RefusedImageOS},
+		"reduction":             {func(s *scene) { s.job.Accepted, s.book.fold.Claimed.Accepted = nil, nil }, "reduction_not_accepted", ""},
+		"unproven seccomp":      {func(s *scene) { s.script.runtime[0].Reductions = nil }, "reduction_not_accepted", ""},
+		"unreadable proof":      {func(s *scene) { s.script.runtime[0].Reductions = nil; s.job.Prove = failingProof }, "runtime_refused", RefusedProof},
+		"image environment too": {func(s *scene) { s.script.image.Env = []string{"GREETING=hello", "PATH=/bin"} }, "runtime_refused", RefusedImageEnv},
+	} {
+		play(t, name, func(t *testing.T, s *scene) {
+			c.set(s)
+			v, err := s.perform()
+			require.NoError(t, err)
+			require.Equal(t, c.detail, v.Detail, v.Causes)
+			require.Equal(t, evidence.OutcomeUnavailable, v.Outcome)
+			require.Equal(t, []string{"RuntimeObserved"}, s.book.types)
+			require.Zero(t, s.script.count("create"))
+			if c.code != "" {
+				require.Equal(t, []string{c.code}, s.book.fold.BeforeCreate.Refusals)
+				require.NotNil(t, s.book.fold.BeforeCreate.Detail)
+			}
+		})
+	}
+	play(t, "declared image environment", func(t *testing.T, s *scene) {
+		s.script.image.Env = []string{"GREETING=hello", "HOME=/scratch"}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "ok", v.Detail)
+	})
+}
+
+func failingProof(context.Context, evidence.RuntimeIdentity) (*evidence.Basis, error) {
+	return nil, errors.New("unreadable")
+}
+
+// req C4: without a reduction, what the API can't name needs a probe that is in the ledger.
+func TestSeccompProof(t *testing.T) {
+	proof := evidence.Basis{Stream: "runtime-x", Version: 3}
+	play(t, "proven", func(t *testing.T, s *scene) {
+		s.script.runtime[0].Reductions = nil
+		s.job.Prove = func(context.Context, evidence.RuntimeIdentity) (*evidence.Basis, error) { return &proof, nil }
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "ok", v.Detail, v.Causes)
+		require.Equal(t, &proof, s.book.fold.BeforeCreate.Probe)
+		require.Equal(t, evidence.ClaimFull, evidence.RecordOf(&s.book.fold).Claim)
+	})
+	play(t, "unproven and accepted", func(t *testing.T, s *scene) {
+		s.script.runtime[0].Reductions = nil
+		s.book.fold.Claimed.Accepted = []evidence.Reduction{evidence.ReducedSeccomp}
+		s.job.Accepted = s.book.fold.Claimed.Accepted
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "ok", v.Detail, v.Causes)
+		require.Equal(t, []evidence.Reduction{evidence.ReducedSeccomp}, s.book.fold.BeforeCreate.Reductions)
+	})
+	play(t, "reduced anyway", func(t *testing.T, s *scene) {
+		_, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, []evidence.Reduction{evidence.ReducedCgroupV1}, s.book.fold.BeforeCreate.Reductions)
+	})
+}
+
+// req C3: success needs one daemon at three points; removal needs it, too.
+func TestChangedRuntime(t *testing.T) {
+	for name, c := range map[string]struct {
+		at     int // probe: 0 before create, 1 before start, 2 after exit, 3 after removal
+		change func(*Runtime)
+		detail string
+	}{
+		"another build before start": {1, func(r *Runtime) { r.Identity.Build.Kernel = "7" }, "runtime_changed_before_start"},
+		"refused before start":       {1, func(r *Runtime) { r.Refusals = []Refusal{{"no_swap_limit", "x"}} }, "runtime_changed_before_start"},
+		"another boot after exit":    {2, func(r *Runtime) { r.Identity.Daemon.Boot = evidence.Nonce{9} }, "runtime_changed"},
+		"replaced at removal":        {3, func(r *Runtime) { r.Identity.Daemon.Engine = "OTHER" }, "cleanup_unconfirmed"},
+		"upgraded at removal":        {3, func(r *Runtime) { r.Identity.Build.Version = "99" }, "ok"},
+	} {
+		play(t, name, func(t *testing.T, s *scene) {
+			good := s.script.runtime[0]
+			s.script.runtime = []Runtime{good, good, good, good, good}
+			c.change(&s.script.runtime[c.at])
+			v, err := s.perform()
+			require.NoError(t, err)
+			require.Equal(t, c.detail, v.Detail, v.Causes)
+			require.Nil(t, s.script.box)
+		})
+	}
+}
+
+// req D4: wall time runs on while output is drained; a writer that outlives the command leaves
+// the capture incomplete beside whatever wins (req D3).
+func TestDrain(t *testing.T) {
+	play(t, "timeout while draining", func(t *testing.T, s *scene) {
+		s.job.Recipe.Limits.Wall = 3 * time.Second
+		s.script.command = func(b *box) { time.Sleep(time.Second); b.die(0) }
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "timeout", v.Detail, v.Causes)
+		require.Contains(t, v.Causes, "capture_incomplete")
+		require.Equal(t, "no_end_of_stream", s.book.fold.Run.Output.Code)
+		require.Equal(t, uint64(3*time.Second), s.book.fold.Run.Stops[0].After)
+		require.Zero(t, s.script.count("kill"), "it had exited")
+	})
+	play(t, "cancelled while draining", func(t *testing.T, s *scene) {
+		s.script.command = func(b *box) { b.die(0); time.Sleep(time.Second); s.cancel(); b.hangUp(nil) }
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "cancelled", v.Detail, v.Causes)
+	})
+	play(t, "flood seen while draining", func(t *testing.T, s *scene) {
+		s.script.command = func(b *box) {
+			b.die(0)
+			b.chunks <- Chunk{Bytes: make([]byte, s.job.Recipe.Limits.Output+1)}
+			b.hangUp(nil)
+		}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "output_limit", v.Detail, v.Causes)
+		require.Equal(t, s.job.Recipe.Limits.Output, s.book.fold.Run.Output.Stdout.Stored)
+	})
+	play(t, "exactly the bound", func(t *testing.T, s *scene) {
+		s.script.command = func(b *box) { b.print(strings.Repeat("x", int(s.job.Recipe.Limits.Output))); b.exit(0) }
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "ok", v.Detail, v.Causes)
+	})
+}
+
+// req D5: the kill waits for nothing, and a cause counts only if it was stored.
+func TestKillNeverWaitsForTheLedger(t *testing.T) {
+	play(t, "ledger waits for the kill", func(t *testing.T, s *scene) {
+		killed := make(chan struct{})
+		s.script.command = (*box).sleep
+		s.script.before["kill"] = func() error { close(killed); return nil }
+		s.book.hook = func(typ string) {
+			if typ == "StopOrdered" {
+				<-killed // a deadlock, if the kill waited for this append
+			}
+		}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "timeout", v.Detail, v.Causes)
+	})
+	play(t, "stop can't be stored", func(t *testing.T, s *scene) {
+		s.script.command = (*box).sleep
+		s.book.fail["StopOrdered"] = errors.New("disk full")
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "stop_unrecorded", v.Detail, v.Causes)
+		require.Equal(t, evidence.StopTimeout, s.book.fold.Run.Exited.Unrecorded)
+	})
+	play(t, "ledger hangs for good", func(t *testing.T, s *scene) {
+		hung := make(chan struct{})
+		s.script.command = (*box).sleep
+		s.book.hook = func(typ string) {
+			if typ == "StopOrdered" {
+				<-hung
+			}
+		}
+		begin := time.Now()
+		v, err := s.perform()
+		require.Error(t, err)
+		require.Less(t, time.Since(begin), s.job.Recipe.Limits.Wall+Allowance)
+		require.Equal(t, 1, s.script.count("kill"))
+		require.Nil(t, s.script.box, "removed although nothing could be recorded")
+		require.Equal(t, "cleanup_unconfirmed", v.Detail)
+		close(hung)
+		synctest.Wait()
+	})
+	play(t, "kill fails at first", func(t *testing.T, s *scene) {
+		s.script.command = (*box).sleep
+		s.script.before["kill"] = times(3, unanswered("kill"))
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "timeout", v.Detail, v.Causes)
+		require.Equal(t, 4, s.script.count("kill"))
+	})
+}
+
+// req D3: of two causes the first wins.
+func TestFirstCauseWins(t *testing.T) {
+	play(t, "cancel then timeout", func(t *testing.T, s *scene) {
+		s.script.before["kill"] = times(20, unanswered("kill")) // alive past its wall time
+		s.job.Recipe.Limits.Wall = 2 * time.Second
+		s.script.command = func(b *box) { time.Sleep(time.Second); s.cancel(); b.sleep() }
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "cancelled", v.Detail, v.Causes)
+		require.Len(t, s.book.fold.Run.Stops, 1)
+	})
+}
+
+// req E1, G5: a runner that can't record, or was fenced, goes no further. What is on record is
+// removed all the same; a container that was never started and that the ledger doesn't know stays
+// where recovery finds it by its labels.
+func TestRecorderFails(t *testing.T) {
+	for _, failure := range []error{ErrFenced, errors.New("disk full")} {
+		for _, c := range []struct {
+			at                     string
+			created, started, left bool
+		}{
+			{at: "RuntimeObserved"},
+			{at: "CustodyTaken"},
+			{at: "ContainerCreated", created: true, left: true},
+			{at: "IsolationObserved", created: true},
+			{at: "StartOrdered", created: true},
+			{at: "ContainerStarted", created: true, started: true},
+			{at: "KernelObserved", created: true, started: true},
+			{at: "ContainerExited", created: true, started: true},
+			{at: "RemovalOrdered", created: true, started: true},
+			{at: "RemovalObserved", created: true, started: true},
+		} {
+			play(t, c.at+" "+failure.Error(), func(t *testing.T, s *scene) {
+				failed := false
+				s.book.hook = func(typ string) {
+					if failed = failed || typ == c.at; failed {
+						s.book.fail[typ] = failure
+					}
+				}
+				_, err := s.perform()
+				require.ErrorIs(t, err, failure)
+				require.Equal(t, c.created, s.script.count("create") == 1)
+				require.Equal(t, c.started, s.script.count("start") == 1)
+				require.Equal(t, c.left, s.script.box != nil)
+			})
+		}
+	}
+	play(t, "ContainerCreated fails once", func(t *testing.T, s *scene) {
+		s.book.hook = func(typ string) {
+			delete(s.book.fail, typ)
+			if typ == "ContainerCreated" && s.script.count("remove") == 0 && s.script.count("inspect") == 0 {
+				s.book.fail[typ] = errors.New("busy")
+			}
+		}
+		v, err := s.perform()
+		require.ErrorContains(t, err, "busy")
+		require.Zero(t, s.script.count("start"))
+		require.Equal(t, "not_started", v.Detail)
+		require.Equal(t, evidence.CleanupRemoved, cleanup(t, s))
+		require.Nil(t, s.script.box)
+	})
+}
+
+// req E3, E4, E5: only the daemon's own "no such container" closes custody of a known ID, and
+// nothing closes that of an unknown one.
+func TestRemoval(t *testing.T) {
+	for name, c := range map[string]struct {
+		set   func(s *scene)
+		state evidence.CleanupState
+		code  string // while custody stays open
+	}{
+		"reply lost":     {func(s *scene) { s.script.after["remove"] = func() error { return unanswered("remove") } }, evidence.CleanupTerminated, ""},
+		"fails at first": {func(s *scene) { s.script.before["remove"] = times(2, answered("remove", 500)) }, evidence.CleanupTerminated, ""},
+		"always fails":   {func(s *scene) { s.script.before["remove"] = func() error { return answered("remove", 500) } }, evidence.CleanupIncomplete, OpenPresent},
+		"can't be inspected": {func(s *scene) {
+			s.script.before["remove"] = s.script.then("inspect", unanswered("inspect"))
+		}, evidence.CleanupUnverifiable, OpenUnreadable},
+		"daemon gone": {func(s *scene) {
+			s.script.before["remove"] = s.script.then("probe", unanswered("info"))
+		}, evidence.CleanupUnverifiable, OpenUnprobed},
+		"gone before": {func(s *scene) {
+			s.script.before["remove"] = func() error { s.script.mu.Lock(); s.script.box = nil; s.script.mu.Unlock(); return nil }
+		}, evidence.CleanupAbsent, ""},
+		"labels differ": {func(s *scene) {
+			s.script.after["create"] = func() error { s.script.box.in.Handle = "another"; return nil }
+		}, evidence.CleanupUnverifiable, OpenLabels},
+		"create lost and nothing there": {func(s *scene) { s.script.before["create"] = func() error { return unanswered("create") } }, evidence.CleanupUnverifiable, OpenUnanswered},
+		"create lost and two there": {func(s *scene) {
+			s.script.others = 1
+			s.script.after["create"] = func() error { return unanswered("create") }
+		}, evidence.CleanupUnverifiable, OpenAmbiguous},
+		"create lost and no list": {func(s *scene) {
+			s.script.after["create"] = func() error { return unanswered("create") }
+			s.script.before["find"] = func() error { return unanswered("list") }
+		}, evidence.CleanupUnverifiable, OpenLookup},
+	} {
+		play(t, name, func(t *testing.T, s *scene) {
+			c.set(s)
+			v, err := s.perform()
+			require.NoError(t, err)
+			require.Equal(t, c.state, cleanup(t, s))
+			main, _ := s.book.fold.Custodies.MainContainer()
+			require.Equal(t, c.code, main.Unconfirmed)
+			require.Equal(t, c.code != "", main.Open())
+			if c.code != "" {
+				require.Equal(t, evidence.OutcomeIndeterminate, v.Outcome)
+				require.Zero(t, s.dogs.released, "the watchdog stays")
+				return
+			}
+			require.Nil(t, s.script.box)
+		})
+	}
+}
+
+// req C9: somebody else's hands on the container.
+func TestInterference(t *testing.T) {
+	id := func(s *scene) string { return s.script.box.id.Hex() }
+	for name, c := range map[string]struct {
+		event func(s *scene) Event
+		code  string
+	}{
+		"exec":     {func(s *scene) Event { return Event{Type: "container", Action: "exec_create: sh", Actor: id(s)} }, "exec"},
+		"update":   {func(s *scene) Event { return Event{Type: "container", Action: "update", Actor: id(s)} }, "update"},
+		"rename":   {func(s *scene) Event { return Event{Type: "container", Action: "rename", Actor: id(s)} }, "rename"},
+		"pause":    {func(s *scene) Event { return Event{Type: "container", Action: "pause", Actor: id(s)} }, "pause"},
+		"attach":   {func(s *scene) Event { return Event{Type: "container", Action: "attach", Actor: id(s)} }, "attach"},
+		"copy in":  {func(s *scene) Event { return Event{Type: "container", Action: "extract-to-dir", Actor: id(s)} }, "copy"},
+		"copy out": {func(s *scene) Event { return Event{Type: "container", Action: "archive-path", Actor: id(s)} }, "copy"},
+		"kill":     {func(s *scene) Event { return Event{Type: "container", Action: "kill", Actor: id(s)} }, "kill"},
+		"new":      {func(s *scene) Event { return Event{Type: "container", Action: "teleport", Actor: id(s)} }, "action_unknown"},
+		"other network": {func(s *scene) Event {
+			return Event{Type: "network", Action: "connect", Container: id(s), Network: "bridge"}
+		}, "network_connect"},
+		"network again": {func(s *scene) Event {
+			return Event{Type: "network", Action: "connect", Container: id(s), Network: "none"}
+		}, "network_connect"},
+		"other container": {func(s *scene) Event { return Event{Type: "container", Action: "update", Actor: "other"} }, ""},
+		"harmless":        {func(s *scene) Event { return Event{Type: "container", Action: "top", Actor: id(s)} }, ""},
+	} {
+		play(t, name, func(t *testing.T, s *scene) {
+			s.script.command = func(b *box) {
+				time.Sleep(time.Second)
+				s.script.emit(c.event(s))
+				b.exit(0)
+			}
+			v, err := s.perform()
+			require.NoError(t, err)
+			if c.code == "" {
+				require.Equal(t, "ok", v.Detail, v.Causes)
+				return
+			}
+			require.Equal(t, "interfered", v.Detail, v.Causes)
+			require.Equal(t, []string{c.code}, s.book.fold.Run.Exited.Interference)
+		})
+	}
+	play(t, "changed by the end", func(t *testing.T, s *scene) {
+		s.script.compare = func(iso Isolation, in Inspection) Isolation {
+			iso.Findings[5].Equal = in.Status == "created"
+			return iso
+		}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "interfered", v.Detail)
+		require.Equal(t, []string{"changed_configuration"}, s.book.fold.Run.Exited.Interference)
+	})
+	play(t, "before the start", func(t *testing.T, s *scene) {
+		s.script.before["attach"] = func() error {
+			s.script.emitBox("update")
+			time.Sleep(time.Millisecond)
+			return nil
+		}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "isolation_refused", v.Detail)
+		require.Zero(t, s.script.count("start"))
+	})
+}
+
+// req F5: no event is no proof without the container's die on the same subscription; and three
+// sources must tell one story.
+func TestMemoryAndEvents(t *testing.T) {
+	for name, c := range map[string]struct {
+		command func(s *scene, b *box)
+		detail  string
+	}{
+		"event":         {func(s *scene, b *box) { s.script.emitBox("oom"); b.exit(0) }, "oom"},
+		"flag":          {func(s *scene, b *box) { b.with(func() { b.in.OOMKilled = true }); b.exit(0) }, "oom"},
+		"kernel":        {func(s *scene, b *box) { b.with(func() { b.oomKill = 1 }); time.Sleep(time.Second); b.exit(0) }, "oom"},
+		"stream breaks": {func(s *scene, b *box) { close(s.script.torn); <-b.killed; b.hangUp(nil) }, "exit_137"},
+	} {
+		play(t, name, func(t *testing.T, s *scene) {
+			s.script.command = func(b *box) { c.command(s, b) }
+			v, err := s.perform()
+			require.NoError(t, err)
+			require.Equal(t, c.detail, v.Detail, v.Causes)
+			if name == "stream breaks" {
+				require.Subset(t, v.Causes, []string{"oom_unknown", "transport_fault"})
+			}
+		})
+	}
+	play(t, "wait and inspection differ", func(t *testing.T, s *scene) {
+		s.script.command = func(b *box) {
+			b.with(func() { b.end(0); b.in.ExitCode = 4 })
+			b.hangUp(nil)
+		}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "transport_fault", v.Detail, v.Causes)
+		require.Equal(t, []string{"exit_codes_differ"}, s.book.fold.Run.Exited.Faults)
+	})
+	play(t, "no die", func(t *testing.T, s *scene) {
+		w := newWatch("none")
+		require.Equal(t, evidence.OOMUnknown, w.seen().oom)
+		w.aim(evidence.ContainerID{1})
+		w.take(Event{Type: "container", Action: "die", Actor: evidence.ContainerID{1}.Hex(), ExitCode: "0"})
+		require.Equal(t, evidence.OOMNone, w.seen().oom)
+		w.lose(io.ErrUnexpectedEOF)
+		require.Equal(t, evidence.OOMUnknown, w.seen().oom)
+	})
+}

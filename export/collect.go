@@ -82,7 +82,7 @@ func (c *collection) need(ctx context.Context, led ledger.Store, n bundle.Need) 
 		return err
 	}
 	if len(events) == 0 {
-		return fmt.Errorf("an attempt rests on stream %s, which the ledger doesn't have", n.Stream)
+		return fmt.Errorf("an attempt rests on stream %s, which the ledger doesn't have (run: baildock audit)", n.Stream)
 	}
 	for i, e := range events {
 		if n.Enough(e.Event) {
@@ -97,6 +97,7 @@ func (c *collection) need(ctx context.Context, led ledger.Store, n bundle.Need) 
 		return fmt.Errorf("an attempt cites version %s of stream %s, which the ledger doesn't have", n.Cited, n.Stream)
 	default:
 		c.unsealed = append(c.unsealed, ledger.StreamID(n.Stream))
+		c.judgement = max(c.judgement, *n.Judgement)
 	}
 	c.streams = append(c.streams, held{n.Role(), events})
 	return nil
@@ -137,12 +138,13 @@ func (c *collection) upTo(at ledger.Index) {
 	}
 }
 
-// Unsealed returns the streams that need a seal before a bundle about these attempts can be built:
-// a judgement rests on them and nothing follows it in them.
-func Unsealed(ctx context.Context, led ledger.Store, attempts []evidence.AttemptID) ([]ledger.StreamID, error) {
+// Unsealed returns the streams that need an event after an index before a bundle about these
+// attempts can be built: a judgement rests on them and nothing follows it in them. The index is that
+// of the last such judgement.
+func Unsealed(ctx context.Context, led ledger.Store, attempts []evidence.AttemptID) (judgement ledger.Index, streams []ledger.StreamID, err error) {
 	c, err := collect(ctx, led, attempts)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	return c.unsealed, nil
+	return c.judgement, c.unsealed, nil
 }

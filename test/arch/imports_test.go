@@ -42,8 +42,8 @@ var mayImport = map[string][]string{
 	"projections": {"evidence/journal", "evidence", "ledger", "sqlite"},
 
 	"export/bundle": {"evidence", "ledger", "cbor", "go-cose"},
-	"export":        {"export/bundle", "evidence/journal", "evidence", "ledger", "sigstore", "go-cose"},
-	"export/verify": {"export/bundle", "evidence/journal", "evidence", "ledger", "go-cose"},
+	"export":        {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "sigstore", "go-cose"},
+	"export/verify": {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "go-cose"},
 	"export/report": {"export/bundle", "export/verify", "evidence", "ledger"},
 
 	"cmd/baildock": {"anything"},

@@ -1,0 +1,301 @@
+package verify
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/veraison/go-cose"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/ledger"
+)
+
+// verification is one bundle under verification.
+type verification struct {
+	policy  Policy
+	env     bundle.Envelope
+	payload bundle.Payload
+	keys    evidence.Keyring
+	streams map[string][]bundle.Placed
+	attempt []*judged
+	report  *Report
+}
+
+// Verify checks a bundle under a policy. Any bytes give a report.
+func Verify(file []byte, policy Policy) Report {
+	r := Report{Times: Times}
+	for _, name := range Checks() {
+		r.Checks = append(r.Checks, Check{Name: name, Result: NotDone, Detail: notReached})
+	}
+	v := &verification{policy: policy, report: &r, streams: map[string][]bundle.Placed{}}
+	v.run(file)
+	r.conclude(policy.Require)
+	r.Claims = statements(&r)
+	return r
+}
+
+// run does the checks in order and stops where the next ones would have nothing to stand on.
+func (v *verification) run(file []byte) {
+	if !v.envelope(file) {
+		return
+	}
+	early := v.policy.Trust.signs(v.env.Protected.KeyID)
+	if early && !v.signature(v.policy.Trust.key) {
+		return
+	}
+	if !v.decode() || !v.identity() || !early && !v.lateSignature() {
+		return
+	}
+	v.excused()
+	root, ok := v.checkpoint()
+	if !ok || !v.inclusion(root) || !v.open() {
+		return
+	}
+	v.scope()
+	if !v.history() {
+		return
+	}
+	v.claims()
+	v.blobs()
+	v.describe()
+}
+
+func (v *verification) envelope(file []byte) bool {
+	env, err := bundle.UnmarshalEnvelope(file)
+	if err != nil {
+		v.report.fail(CheckEnvelope, "%v", err)
+		return false
+	}
+	v.env = env
+	kid := env.Protected.KeyID
+	v.report.Keys.Signed = &kid
+	if t := v.policy.Trust; !t.None() {
+		id := evidence.KeyIDOf(t.key)
+		v.report.Keys.Trusted = &id
+	}
+	v.report.pass(CheckEnvelope, "COSE_Sign1, %d bytes", len(file))
+	return true
+}
+
+// signature checks the signature under a key. The algorithm comes from the protected header and
+// must be on the list, which has one entry.
+func (v *verification) signature(spki []byte) bool {
+	if err := v.verifyUnder(spki); err != nil {
+		v.report.fail(CheckSignature, "%v", err)
+		return false
+	}
+	v.report.pass(CheckSignature, "ES256 by %s", evidence.KeyIDOf(spki))
+	return true
+}
+
+func (v *verification) verifyUnder(spki []byte) error {
+	if alg := v.env.Protected.Alg; alg != bundle.AlgES256 {
+		return fmt.Errorf("algorithm %d is not allowed; a bundle is signed with %d (ES256)", alg, bundle.AlgES256)
+	}
+	key, err := evidence.ParseBundleKey(spki)
+	if err != nil {
+		return err
+	}
+	verifier, err := cose.NewVerifier(cose.AlgorithmES256, key)
+	if err != nil {
+		return err
+	}
+	if verifier.Verify(v.env.ToBeSigned(), v.env.Signature) != nil {
+		return fmt.Errorf("the signature doesn't hold under key %s", evidence.KeyIDOf(spki))
+	}
+	return nil
+}
+
+// lateSignature checks the signature of a key that the reader knows only through the ledger: one
+// that a trusted key endorsed, or, with nobody trusted, the one the bundle itself names.
+func (v *verification) lateSignature() bool {
+	kid := v.env.Protected.KeyID
+	spki, live := v.keys.Find(evidence.RoleBundle, kid[:])
+	if !live {
+		v.report.fail(CheckSignature, "key %s signed the bundle and is not a live key of its ledger", kid)
+		return false
+	}
+	if v.policy.Trust.identity != nil {
+		return v.signature(spki) // the keyring starts from the trusted genesis
+	}
+	if !v.policy.Trust.None() {
+		v.report.fail(CheckSignature, "key %s signed the bundle; the trusted key is %s", kid, evidence.KeyIDOf(v.policy.Trust.key))
+		return false
+	}
+	if err := v.verifyUnder(spki); err != nil {
+		v.report.fail(CheckSignature, "%v, which the bundle itself names", err)
+		return false
+	}
+	v.report.skip(CheckSignature, "it holds under key %s, which only the bundle itself names; give the ledger's key", kid)
+	return true
+}
+
+func (v *verification) decode() bool {
+	p, err := bundle.Unmarshal(v.env.Payload)
+	if err != nil {
+		v.report.fail(CheckPayload, "%v", err)
+		return false
+	}
+	if got := v.env.Protected.Claims; got.Issuer != p.Ledger.Origin || got.Subject != p.Subject() {
+		v.report.fail(CheckPayload, "the protected header speaks of %q by %q, the payload of %q by %q", got.Subject, got.Issuer, p.Subject(), p.Ledger.Origin)
+		return false
+	}
+	v.payload = p
+	at := ledger.Index(p.At)
+	v.report.Ledger, v.report.Origin, v.report.At = p.Ledger.ID.String(), p.Ledger.Origin, &at
+	v.report.pass(CheckPayload, "%d bytes, %d streams, %d blobs", len(v.env.Payload), len(p.Streams), len(p.Blobs))
+	return true
+}
+
+// identity folds the stream `ledger` and compares its genesis with what the payload says and with
+// what the reader trusts.
+func (v *verification) identity() bool {
+	bad := func(format string, args ...any) bool {
+		v.report.fail(CheckIdentity, format, args...)
+		return false
+	}
+	s, ok := v.payload.Stream(evidence.LedgerStream)
+	if !ok {
+		return bad("the bundle has no stream %s", evidence.LedgerStream)
+	}
+	events, err := s.Open()
+	if err != nil {
+		return bad("%v", err)
+	}
+	placed, err := bundle.Decode(events)
+	if err != nil {
+		v.undecodable(err)
+		return false
+	}
+	for _, e := range placed {
+		if err := v.keys.Apply(e.Payload); err != nil {
+			return bad("stream %s, version %s: %v", e.Stream, e.Version, err)
+		}
+	}
+	if placed[0].Index != 0 {
+		return bad("the genesis event has index %d, not 0", placed[0].Index)
+	}
+	genesis := bundle.IdentityOf(*v.keys.Opened)
+	if !genesis.Equal(v.payload.Ledger) {
+		return bad("the payload names another ledger than its genesis event")
+	}
+	trust := v.policy.Trust
+	if trust.identity != nil && !genesis.Equal(*trust.identity) {
+		return bad("the bundle is of ledger %s (%s), the trusted one is %s (%s), or their keys differ", genesis.ID, genesis.Origin, trust.identity.ID, trust.identity.Origin)
+	}
+	kid := v.env.Protected.KeyID
+	if _, live := v.keys.Find(evidence.RoleBundle, kid[:]); !live {
+		return bad("key %s signed the bundle and is not a live bundle key at index %d", kid, v.payload.At)
+	}
+	checkpointKey := evidence.KeyIDOf(genesis.Checkpoint)
+	v.report.Keys.Checkpoint = &checkpointKey
+	switch {
+	case trust.identity != nil:
+		v.report.pass(CheckIdentity, "ledger %s, origin %s", genesis.ID, genesis.Origin)
+	case !trust.None():
+		v.report.Keys.Endorsed = true
+		v.report.pass(CheckIdentity, "ledger %s, origin %s; its checkpoint key is endorsed by the bundle key", genesis.ID, genesis.Origin)
+	default:
+		v.report.skip(CheckIdentity, "the bundle says it is of ledger %s, origin %s", genesis.ID, genesis.Origin)
+	}
+	return true
+}
+
+// excused sets the checks that this version never does.
+func (v *verification) excused() {
+	v.report.excuse(CheckAdmission, "the bundle holds no approval")
+	v.report.excuse(CheckWitness, "no outside witness")
+}
+
+// checkpoint opens the signed tree head and returns its root.
+func (v *verification) checkpoint() (ledger.Hash, bool) {
+	cp, err := v.openCheckpoint()
+	if err != nil {
+		v.report.fail(CheckCheckpoint, "%v", err)
+		return ledger.Hash{}, false
+	}
+	v.report.Root = cp.Root.String()
+	v.report.pass(CheckCheckpoint, "size %d, root %s", cp.Size, cp.Root)
+	return cp.Root, true
+}
+
+func (v *verification) openCheckpoint() (ledger.Checkpoint, error) {
+	var known []ed25519.PublicKey
+	for _, spki := range v.keys.Live(evidence.RoleCheckpoint) {
+		k, err := evidence.ParseCheckpointKey(spki)
+		if err != nil {
+			return ledger.Checkpoint{}, err
+		}
+		known = append(known, k)
+	}
+	verifiers, err := ledger.Ed25519Verifiers(v.payload.Ledger.Origin, known...)
+	if err != nil {
+		return ledger.Checkpoint{}, err
+	}
+	cp, err := ledger.OpenCheckpoint(v.payload.Checkpoint, v.payload.Ledger.Origin, verifiers)
+	if err != nil {
+		return cp, err
+	}
+	if cp.Size != v.payload.At+1 {
+		return cp, fmt.Errorf("the checkpoint is of size %d; index %d is the last of a tree of %d", cp.Size, v.payload.At, v.payload.At+1)
+	}
+	return cp, oneSignature(cp)
+}
+
+// oneSignature refuses a note that isn't spelled as its signer spells it, with one signature. The
+// note format itself allows more signatures, and base64 with stray bits.
+func oneSignature(cp ledger.Checkpoint) error {
+	prefix := ledger.FormatCheckpoint(cp.Origin, cp.Size, cp.Root) + "\n— " + cp.Origin + " "
+	line, ok := bytes.CutPrefix(cp.Note, []byte(prefix))
+	if ok {
+		sig, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(string(line), "\n"))
+		ok = err == nil && base64.StdEncoding.EncodeToString(sig)+"\n" == string(line)
+	}
+	if !ok {
+		return fmt.Errorf("the checkpoint is not exactly one signed text: %w", bundle.ErrNotCanonical)
+	}
+	return nil
+}
+
+// inclusion recomputes every leaf and checks its place in the tree.
+func (v *verification) inclusion(root ledger.Hash) bool {
+	n := 0
+	for _, s := range v.payload.Streams {
+		for i, held := range s.Events {
+			e, err := ledger.UnmarshalLeaf(held.Leaf)
+			if err == nil {
+				err = ledger.VerifyInclusion(e.Leaf(), ledger.Index(held.Index), v.payload.At+1, held.Proof, root)
+			}
+			if err != nil {
+				v.report.fail(CheckInclusion, "stream %s, event %d: %v", s.Name, i, err)
+				return false
+			}
+			n++
+		}
+	}
+	v.report.pass(CheckInclusion, "%d events in a tree of %d", n, v.payload.At+1)
+	return true
+}
+
+// open opens every stream and decodes its events.
+func (v *verification) open() bool {
+	for _, s := range v.payload.Streams {
+		events, err := s.Open()
+		if err != nil {
+			v.report.fail(CheckStreams, "%v", err)
+			return false
+		}
+		placed, err := bundle.Decode(events)
+		if err != nil {
+			v.undecodable(err)
+			return false
+		}
+		v.streams[s.Name] = placed
+	}
+	v.report.pass(CheckEvents, "every event is known and in its one spelling")
+	return true
+}

@@ -19,11 +19,12 @@ type held struct {
 
 // collection is what a bundle about some attempts must hold, whatever the index.
 type collection struct {
-	streams  []held            // sorted by name
-	smallest ledger.Index      // where it all has been appended
-	latest   string            // what was appended there
-	unsealed []ledger.StreamID // basis streams with no event after the judgement
-	finished map[string]bundle.Placed
+	streams   []held            // sorted by name
+	smallest  ledger.Index      // where it all has been appended
+	latest    string            // what was appended there
+	unsealed  []ledger.StreamID // basis streams with no event after the judgement
+	judgement ledger.Index      // the last that an unsealed stream doesn't reach
+	finished  map[string]bundle.Placed
 }
 
 // collect reads the attempts and everything they rest on.

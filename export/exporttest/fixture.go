@@ -1,0 +1,153 @@
+// Package exporttest makes ledgers to export from, for tests: in memory, with fixed keys, clock and
+// randomness, so that the same steps always give the same bytes.
+//
+//	f := exporttest.New(t)
+//	f.Run(t, evidencetest.Success())
+//	file := f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}})
+package exporttest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"encoding/binary"
+	"testing"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/evidencetest"
+	"github.com/baildock/baildock/export"
+	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/ledger"
+	"github.com/baildock/baildock/ledger/ledgertest"
+)
+
+// Fixture is a ledger with its keys.
+type Fixture struct {
+	Ledger     ledger.Ledger
+	Identity   bundle.Identity
+	Key        export.BundleKey
+	Private    *ecdsa.PrivateKey // of Key
+	Checkpoint export.CheckpointKey
+	Signer     ledger.CheckpointSigner
+
+	written uint64 // events, for clock and nonces
+}
+
+// firstTime is the time of the first event; each later one is a millisecond later.
+const firstTime = 1_767_225_600_000_000_000
+
+// New opens a ledger in memory: genesis, then the default policy at epoch 1.
+func New(t testing.TB) *Fixture { return On(t, ledgertest.NewMem()) }
+
+// On is New over an empty ledger of any kind.
+func On(t testing.TB, led ledger.Ledger) *Fixture {
+	t.Helper()
+	f := &Fixture{Ledger: led}
+	f.Private = ECDSA(t, "bundle")
+	var err error
+	f.Key, err = export.NewBundleKey(f.Private)
+	check(t, err)
+	seed := sha256.Sum256([]byte("exporttest checkpoint"))
+	f.Checkpoint, err = export.NewCheckpointKey(ed25519.NewKeyFromSeed(seed[:]))
+	check(t, err)
+	opened := evidence.LedgerOpened{
+		Ledger: evidence.LedgerID{0: 0xba, 15: 1}, Bundle: f.Key.SPKI(), Checkpoint: f.Checkpoint.SPKI(),
+	}
+	opened.Origin = "baildock/" + opened.Ledger.String()
+	f.Identity = bundle.IdentityOf(opened)
+	f.Signer, err = f.Checkpoint.Signer(opened.Origin)
+	check(t, err)
+	f.Append(t, evidence.LedgerStream, opened)
+	f.Append(t, evidence.PolicyPrefix+string(evidence.DefaultPolicy), evidence.EpochAdvanced{Epoch: 1})
+	return f
+}
+
+// ECDSA derives a P-256 key from a name.
+func ECDSA(t testing.TB, name string) *ecdsa.PrivateKey {
+	t.Helper()
+	d := sha256.Sum256([]byte("exporttest " + name))
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d[:])
+	check(t, err)
+	return key
+}
+
+// Append appends events to a stream's end.
+func (f *Fixture) Append(t testing.TB, stream string, payloads ...evidence.Payload) []ledger.Event {
+	t.Helper()
+	var prepared []ledger.Prepared
+	for _, p := range payloads {
+		m := evidence.Meta{Schema: evidence.SchemaVersion, Actor: "test"}
+		binary.BigEndian.PutUint64(m.Nonce[8:], f.written+1)
+		meta, data := evidence.Encode(p, m)
+		prepared = append(prepared, ledger.Prepared{
+			Type: p.EventType(), Time: firstTime + int64(f.written)*1_000_000, Media: evidence.Media, Meta: meta, Data: data,
+		})
+		f.written++
+	}
+	head, ok, err := f.Ledger.Head(context.Background(), ledger.StreamID(stream))
+	check(t, err)
+	expected := ledger.NoStream
+	if ok {
+		expected = head.Version
+	}
+	done, err := f.Ledger.Append(context.Background(), ledger.StreamID(stream), expected, prepared...)
+	check(t, err)
+	return done.Events
+}
+
+// Keep stores what a history's events name: recipe, environment and everything withholdable.
+func (f *Fixture) Keep(t testing.TB, h *evidencetest.History) {
+	t.Helper()
+	blobs := []ledger.Blob{{Data: evidence.Marshal(h.Recipe)}, {Data: evidence.Marshal(h.Environment)}}
+	for _, w := range h.Blobs {
+		blobs = append(blobs, ledger.Blob{Salt: w.Descriptor.Salt[:], Data: w.Bytes}, ledger.Blob{Data: evidence.Marshal(w.Descriptor)})
+	}
+	check(t, f.Ledger.Put(context.Background(), blobs...))
+}
+
+// Run stores a whole history under its attempt's stream.
+func (f *Fixture) Run(t testing.TB, h *evidencetest.History) []ledger.Event {
+	t.Helper()
+	f.Keep(t, h)
+	return f.Append(t, evidence.AttemptPrefix+string(h.Registered.Attempt), h.Finished()...)
+}
+
+// Seal seals what has to be sealed before the attempts can be exported.
+func (f *Fixture) Seal(t testing.TB, ids ...evidence.AttemptID) {
+	t.Helper()
+	_, streams, err := export.Unsealed(context.Background(), f.Ledger, ids)
+	check(t, err)
+	for _, s := range streams {
+		f.Append(t, string(s), evidence.StreamSealed{})
+	}
+}
+
+// Payload seals and builds.
+func (f *Fixture) Payload(t testing.TB, r export.Request) ([]byte, export.Summary) {
+	t.Helper()
+	if r.At == nil {
+		f.Seal(t, r.Attempts...)
+	}
+	r.Checkpoint = f.Signer
+	payload, sum, err := export.Build(context.Background(), f.Ledger, r)
+	check(t, err)
+	return payload, sum
+}
+
+// Export seals, builds and signs.
+func (f *Fixture) Export(t testing.TB, r export.Request) []byte {
+	t.Helper()
+	payload, _ := f.Payload(t, r)
+	file, err := export.Sign(payload, f.Key)
+	check(t, err)
+	return file
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

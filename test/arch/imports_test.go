@@ -41,11 +41,11 @@ var mayImport = map[string][]string{
 
 	"projections": {"evidence/journal", "evidence", "ledger", "sqlite"},
 
-	"export/bundle": {"evidence", "ledger", "cbor", "go-cose"},
-	"export":        {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "sigstore", "go-cose"},
-	"export/verify": {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "go-cose"},
+	"export/bundle":     {"evidence", "ledger", "cbor", "go-cose"},
+	"export":            {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "sigstore", "go-cose"},
+	"export/verify":     {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "go-cose"},
 	"export/exporttest": {"export", "export/bundle", "evidence", "evidence/evidencetest", "ledger", "ledger/ledgertest"},
-	"export/report": {"export/bundle", "export/verify", "evidence", "ledger"},
+	"export/report":     {"export/bundle", "export/verify", "evidence", "ledger"},
 
 	"cmd/baildock": {"anything"},
 	"schemas":      {},

@@ -14,8 +14,8 @@ import (
 // 1. Doing it again with the same genesis completes what is missing and is no error; with another
 // one it fails with *OtherLedgerError.
 func (j *Journal) Init(ctx context.Context, g evidence.LedgerOpened) error {
-	if err := checkGenesis(g); err != nil {
-		return err
+	if err := g.Check(); err != nil {
+		return fmt.Errorf("initialise: %w", err)
 	}
 	if err := j.open(ctx, g); err != nil {
 		return err
@@ -61,18 +61,6 @@ func (j *Journal) open(ctx context.Context, g evidence.LedgerOpened) error {
 	return nil
 }
 
-func checkGenesis(g evidence.LedgerOpened) error {
-	switch {
-	case g.Ledger == evidence.LedgerID{}:
-		return fmt.Errorf("the genesis event has no ledger ID")
-	case g.Origin == "" || len(g.Origin) > evidence.MaxOrigin:
-		return fmt.Errorf("the genesis event's origin has %d bytes; 1 to %d are allowed", len(g.Origin), evidence.MaxOrigin)
-	case len(g.Bundle) == 0 || len(g.Checkpoint) == 0:
-		return fmt.Errorf("the genesis event lacks a public key")
-	}
-	return nil
-}
-
 // Genesis reads the event that opened the ledger. It fails with ErrNoLedger when there is none.
 func (j *Journal) Genesis(ctx context.Context) (evidence.LedgerOpened, error) {
 	for e, err := range j.ledger.ReadStream(ctx, GenesisStream, 0) {
@@ -101,7 +89,7 @@ func asGenesis(e ledger.Event) (evidence.LedgerOpened, error) {
 	if e.Index != 0 {
 		return evidence.LedgerOpened{}, bad(e, "index", "0", fmt.Sprint(uint64(e.Index)))
 	}
-	if err := checkGenesis(g); err != nil {
+	if err := g.Check(); err != nil {
 		return evidence.LedgerOpened{}, badHistory(e, err)
 	}
 	return g, nil

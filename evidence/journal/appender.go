@@ -84,16 +84,14 @@ func (p *Appender) append(ctx context.Context, decide func() ([]evidence.Payload
 		if err != nil {
 			return nil, err
 		}
-		next := p.fold
-		for _, e := range payloads {
-			if err := next.Apply(e); err != nil {
-				return nil, fmt.Errorf("attempt %s: %w", p.fold.Registered.Attempt, err)
-			}
-		}
 		if !holds(prepared, payloads) {
 			if prepared, err = p.j.prepare(p.cause, payloads...); err != nil {
 				return nil, err
 			}
+		}
+		next, err := foldPrepared(p.fold, prepared)
+		if err != nil {
+			return nil, fmt.Errorf("attempt %s: %w", p.fold.Registered.Attempt, err)
 		}
 		done, err := p.j.append(ctx, p.stream, p.version, prepared)
 		if err == nil {
@@ -109,6 +107,21 @@ func (p *Appender) append(ctx context.Context, decide func() ([]evidence.Payload
 		}
 	}
 	return nil, tooManyRaces(p.stream)
+}
+
+// foldPrepared folds events as a reader will: out of their bytes. So what reaches the ledger can
+// be read back, and the fold shares no memory with the caller's payloads.
+func foldPrepared(a evidence.Attempt, prepared []ledger.Prepared) (evidence.Attempt, error) {
+	for _, e := range prepared {
+		p, _, err := evidence.Decode(e.Type, e.Meta, e.Data)
+		if err != nil {
+			return a, err
+		}
+		if err := a.Apply(p); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
 }
 
 // holds reports whether the prepared events were made of these payloads.

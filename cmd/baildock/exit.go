@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/executor/docker"
 	"github.com/baildock/baildock/executor/source"
 	"github.com/baildock/baildock/ledger"
 )
@@ -88,6 +90,12 @@ func classify(err error) *failure {
 		f        *failure
 		conflict *ledger.ConflictError
 		refused  *source.RefusedError
+		image    *docker.ArchiveRefusedError
+		absent   *journal.NotFoundError
+		taken    *journal.TakenError
+		stale    *journal.NotCurrentError
+		pending  *journal.NotPendingError
+		damaged  *journal.BadEventError
 	)
 	switch {
 	case errors.As(err, &f):
@@ -100,6 +108,18 @@ func classify(err error) *failure {
 			hint("it may or may not be stored: read the stream before trying again")
 	case errors.As(err, &refused):
 		return fail(exitUsage, string(refused.Code), "%v", err)
+	case errors.As(err, &image):
+		return fail(exitUsage, string(image.Code), "%v", err)
+	case errors.As(err, &absent):
+		return fail(exitUsage, string(absent.Kind)+"_not_found", "%v", err).hint("baildock query attempts lists what is here")
+	case errors.As(err, &taken):
+		return fail(exitConflict, "attempt_taken", "%v", err).hint("choose another attempt ID")
+	case errors.As(err, &stale):
+		return fail(exitConflict, "not_current", "%v", err).hint("register a new attempt for what is current")
+	case errors.As(err, &pending):
+		return fail(exitConflict, "not_pending", "%v", err).hint("baildock why %s says where it stands", pending.Attempt)
+	case errors.As(err, &damaged):
+		return fail(exitBadEvidence, "bad_event", "%v", err)
 	case errors.Is(err, syscall.EPIPE):
 		return fail(exitInternal, codeOutputClosed, "the reader of the output went away")
 	case errors.Is(err, context.Canceled):

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor/docker"
 )
 
 func imageCommand(p *program) *cli.Command {
@@ -16,9 +18,92 @@ func imageCommand(p *program) *cli.Command {
 		Name:  "image",
 		Usage: "images, made from local files; nothing is ever pulled",
 		Subcommands: []*cli.Command{
+			{
+				Name:      "make",
+				Usage:     "make an image of local files and load it; the last line is its ID",
+				ArgsUsage: "NAME",
+				Flags: []cli.Flag{
+					&cli.StringSliceFlag{Name: "add", Usage: "put a local file or directory into the image: `HOST:DEST`; repeatable"},
+					socketFlag(),
+				},
+				Action: p.imageMake,
+			},
 			{Name: "list", Usage: "list the daemon's images", Flags: []cli.Flag{socketFlag()}, Action: p.imageList},
 		},
 	}
+}
+
+func (p *program) imageMake(c *cli.Context) (err error) {
+	args, err := p.positional("NAME")
+	if err != nil {
+		return err
+	}
+	var files []docker.ArchiveFile
+	for _, s := range c.StringSlice("add") {
+		f, err := docker.ParseArchiveFile(s)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	if len(files) == 0 {
+		return usage("--add is missing").hint("name a local file and its place in the image: --add ./tool:/bin/tool")
+	}
+	archive, err := docker.BuildArchive(c.Context, args[0], files)
+	if err != nil {
+		return err
+	}
+	d, err := p.openDaemon(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	id, err := p.load(c, d, archive)
+	if err != nil {
+		return err
+	}
+	if p.ui.json {
+		return p.ui.printJSON(struct {
+			Name string           `json:"name"`
+			ID   evidence.ImageID `json:"id"`
+		}{archive.Name(), id})
+	}
+	return p.printf("%s\n%s\n", archive.Name(), id)
+}
+
+// load streams the archive to the daemon.
+func (p *program) load(c *cli.Context, d *docker.Driver, archive *docker.Archive) (evidence.ImageID, error) {
+	out, in := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := archive.Write(c.Context, &counted{to: in, total: uint64(archive.Size()), tell: p.ui.bar("loading " + archive.Name())})
+		written <- errors.Join(err, in.CloseWithError(err))
+	}()
+	id, err := d.ImageLoad(c.Context, out, archive.Name())
+	out.CloseWithError(io.ErrClosedPipe) // the writer must not wait for a daemon that went away
+	writeErr := <-written
+	var refused *docker.ArchiveRefusedError
+	switch {
+	case errors.As(writeErr, &refused):
+		return id, writeErr // why the daemon got half an archive
+	case err != nil:
+		return id, daemonFailure(c, err)
+	}
+	return id, writeErr
+}
+
+// counted tells how many bytes went through.
+type counted struct {
+	to          io.Writer
+	done, total uint64
+	tell        func(done, total uint64)
+}
+
+func (w *counted) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.done += uint64(n)
+	w.tell(w.done, w.total)
+	return n, err
 }
 
 type imageRow struct {

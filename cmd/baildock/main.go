@@ -86,8 +86,12 @@ func plain(verbs []*cli.Command) []*cli.Command {
 func (p *program) verbs() []*cli.Command {
 	return []*cli.Command{
 		initCommand(p),
+		checkCommand(p),
+		changeCommand(p),
+		whyCommand(p),
 		appendCommand(p),
 		replayCommand(p),
+		exportCommand(p),
 		keyCommand(p),
 		imageCommand(p),
 		recipeCommand(p),

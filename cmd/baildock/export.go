@@ -1,0 +1,222 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/export"
+	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/ledger"
+)
+
+func exportCommand(p *program) *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write a signed bundle of attempts, which anybody verifies offline",
+		ArgsUsage: "ATTEMPT…",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write"},
+			&cli.StringFlag{Name: "at", Usage: "as of `INDEX`, inclusive; then nothing is appended"},
+			&cli.StringSliceFlag{Name: "withhold", Usage: "leave out `output,recipe,env,…`"},
+		},
+		Action: p.export,
+	}
+}
+
+// exportView is what an export says of itself.
+type exportView struct {
+	File     string              `json:"file"`
+	At       ledger.Index        `json:"at"`
+	Sealed   []ledger.StreamID   `json:"sealed"` // streams that got an event, so that the bundle can show completeness
+	SHA256   string              `json:"sha256"`
+	Attempts []exportedView      `json:"attempts"`
+	EnvNames []string            `json:"discloses_env"`
+	Missing  map[string][]string `json:"missing"` // classes by why: withheld, absent
+}
+
+type exportedView struct {
+	Attempt evidence.AttemptID `json:"attempt"`
+	Outcome evidence.Outcome   `json:"outcome"`
+	Claim   evidence.Claim     `json:"claim"`
+}
+
+func (p *program) export(c *cli.Context) error {
+	names := append(append([]string{}, p.args...), p.tail...)
+	if len(names) == 0 {
+		return usage("ATTEMPT is missing").hint("name an attempt, a unique prefix, or @last")
+	}
+	path := c.String("output")
+	if path == "" {
+		return usage("--output is missing").hint("name the bundle's file: -o %s.cbor", strings.TrimPrefix(names[0], "@"))
+	}
+	withhold, err := withholdFlag(c, "withhold")
+	if err != nil {
+		return err
+	}
+	r := export.Request{Withhold: withhold}
+	if s := c.String("at"); s != "" {
+		n, err := parseCount("--at", s)
+		if err != nil {
+			return err
+		}
+		at := ledger.Index(n)
+		r.At = &at
+	}
+	return withHome(c, actorOperator, func(h *home) error {
+		for _, name := range names {
+			id, err := p.findAttempt(c.Context, h, name)
+			if err != nil {
+				return err
+			}
+			r.Attempts = append(r.Attempts, id)
+		}
+		v, err := h.exportTo(c, path, r)
+		if err != nil {
+			return exportFailure(err)
+		}
+		if p.ui.json {
+			return p.ui.printJSON(v)
+		}
+		return p.writeExport(c, h, v)
+	})
+}
+
+// exportTo seals what needs a seal, builds, signs and writes the bundle.
+func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportView, error) {
+	v := exportView{File: path, Sealed: []ledger.StreamID{}, Attempts: []exportedView{}, EnvNames: []string{}, Missing: map[string][]string{}}
+	bundleKey, err := export.LoadBundleKey(h.path(keysName, bundleKeyName), export.NoPassword)
+	if err != nil {
+		return v, err
+	}
+	checkpointKey, err := export.LoadCheckpointKey(h.path(keysName, checkpointKeyName), export.NoPassword)
+	if err != nil {
+		return v, err
+	}
+	if r.Checkpoint, err = checkpointKey.Signer(h.genesis.Origin); err != nil {
+		return v, err
+	}
+	if r.At == nil {
+		if v.Sealed, err = h.seal(c, r.Attempts); err != nil {
+			return v, err
+		}
+	}
+	payload, sum, err := export.Build(c.Context, h.store, r)
+	if err != nil {
+		return v, err
+	}
+	file, err := export.Sign(payload, bundleKey)
+	if err != nil {
+		return v, err
+	}
+	if err := replaceFile(path, 0o644, file); err != nil {
+		return v, err
+	}
+	digest := sha256.Sum256(file)
+	v.At, v.SHA256 = sum.At, "sha256:"+hex.EncodeToString(digest[:])
+	v.EnvNames = append(v.EnvNames, sum.EnvNames...)
+	for _, a := range sum.Attempts {
+		v.Attempts = append(v.Attempts, exportedView{a.Attempt, a.Outcome, a.Claim})
+	}
+	seen := map[bundle.Missing]bool{}
+	for _, m := range sum.Missing {
+		m.Digest = bundle.BlobDigest{}
+		if !seen[m] {
+			seen[m] = true
+			v.Missing[string(m.Why)] = append(v.Missing[string(m.Why)], string(m.Class))
+		}
+	}
+	return v, nil
+}
+
+// seal gives every stream a judgement rests on an event after the judgement, where none is.
+func (h *home) seal(c *cli.Context, attempts []evidence.AttemptID) ([]ledger.StreamID, error) {
+	open, err := export.Unsealed(c.Context, h.store, attempts)
+	if err != nil || len(open) == 0 {
+		return []ledger.StreamID{}, err
+	}
+	var last ledger.Index
+	for _, id := range attempts {
+		a, err := h.journal.Attempt(c.Context, id)
+		if err != nil {
+			return nil, err
+		}
+		placed, err := bundle.Decode(a.Events)
+		if err != nil {
+			return nil, err
+		}
+		at, _ := bundle.Judgement(placed)
+		last = max(last, at)
+	}
+	return open, h.journal.Seal(c.Context, last, open...)
+}
+
+func exportFailure(err error) error {
+	var (
+		absent     *export.AbsentError
+		unfinished *export.UnfinishedError
+		early      *export.TooEarlyError
+		unsealed   *export.UnsealedError
+	)
+	switch {
+	case errors.As(err, &absent):
+		return fail(exitUsage, "attempt_not_found", "%w", err).hint("baildock query attempts lists what is here")
+	case errors.As(err, &unfinished):
+		return fail(exitUsage, "attempt_unfinished", "%w", err).hint("baildock why %s says what it waits for", unfinished.Attempt)
+	case errors.As(err, &early):
+		return fail(exitUsage, "index_too_early", "%w", err).hint("use --at %d or a larger index", early.Smallest)
+	case errors.As(err, &unsealed):
+		return fail(exitUsage, "index_too_early", "%w", err).hint("export without --at once: that seals the streams")
+	}
+	return err
+}
+
+func withholdFlag(c *cli.Context, name string) ([]bundle.Class, error) {
+	var out []bundle.Class
+	for _, list := range c.StringSlice(name) {
+		for _, s := range strings.Split(list, ",") {
+			class, err := bundle.ParseWithholdable(s)
+			if err != nil {
+				return nil, usage("--%s: %w", name, err)
+			}
+			out = append(out, class)
+		}
+	}
+	return out, nil
+}
+
+func (p *program) writeExport(c *cli.Context, h *home, v exportView) error {
+	for _, a := range v.Attempts {
+		if err := p.printf("%s  %s, claim %s\n", a.Attempt, a.Outcome, a.Claim); err != nil {
+			return err
+		}
+	}
+	lines := []string{fmt.Sprintf("bundle   %s, %s", v.File, v.SHA256), fmt.Sprintf("at       index %d", v.At)}
+	if len(v.Sealed) > 0 {
+		var names []string
+		for _, s := range v.Sealed {
+			names = append(names, string(s))
+		}
+		lines = append(lines, "sealed   "+strings.Join(names, " "))
+	}
+	if len(v.EnvNames) > 0 {
+		lines = append(lines, "shows    environment "+strings.Join(v.EnvNames, " "))
+	}
+	for _, why := range []bundle.Why{bundle.Withheld, bundle.Absent} {
+		if classes := v.Missing[string(why)]; len(classes) > 0 {
+			lines = append(lines, fmt.Sprintf("%-8s %s", why, strings.Join(classes, " ")))
+		}
+	}
+	lines = append(lines, fmt.Sprintf("next     baildock verify %s --key %s", v.File, h.path(publicName)))
+	for _, l := range lines {
+		if err := p.printf("  %s\n", visible(l)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -136,24 +136,11 @@ func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportVi
 
 // seal gives every stream a judgement rests on an event after the judgement, where none is.
 func (h *home) seal(c *cli.Context, attempts []evidence.AttemptID) ([]ledger.StreamID, error) {
-	open, err := export.Unsealed(c.Context, h.store, attempts)
+	judgement, open, err := export.Unsealed(c.Context, h.store, attempts)
 	if err != nil || len(open) == 0 {
 		return []ledger.StreamID{}, err
 	}
-	var last ledger.Index
-	for _, id := range attempts {
-		a, err := h.journal.Attempt(c.Context, id)
-		if err != nil {
-			return nil, err
-		}
-		placed, err := bundle.Decode(a.Events)
-		if err != nil {
-			return nil, err
-		}
-		at, _ := bundle.Judgement(placed)
-		last = max(last, at)
-	}
-	return open, h.journal.Seal(c.Context, last, open...)
+	return open, h.journal.Seal(c.Context, judgement, open...)
 }
 
 func exportFailure(err error) error {

@@ -8,11 +8,12 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/baildock/baildock/export/report"
 )
 
 // ui holds every rule of what is shown: results go to out, progress and errors to err.
@@ -115,47 +116,27 @@ func (u *ui) strong(s string, good bool) string {
 	return "\x1b[1;" + colour + "m" + s + "\x1b[0m"
 }
 
-// visible makes text harmless on a terminal: control, format and bidirectional characters, and
-// bytes that are no text, are written as escapes. Newlines are escaped too.
-func visible(s string) string { return escape(s, false) }
+// visible makes a message harmless on a terminal, on one line. Backslashes stay as they are:
+// messages quote what others wrote.
+func visible(s string) string { return escape(s, `\`) }
 
-// visibleLines is visible, with newlines and tabs kept.
-func visibleLines(s string) string { return escape(s, true) }
+// visibleLines makes what others wrote harmless, line by line. A backslash is doubled, so that no
+// text passes for an escape of another.
+func visibleLines(s string) string { return escape(s, "\n\t") }
 
-func escape(s string, lines bool) string {
-	clean := true
-	for _, r := range s {
-		if !harmless(r, lines) || r == utf8.RuneError {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return s
-	}
+// escape escapes everything but the characters of keep, which are ASCII.
+func escape(s, keep string) string {
 	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case harmless(r, lines):
-			b.WriteString(s[:n])
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u{%x}`, r)
+	for {
+		i := strings.IndexAny(s, keep)
+		if i < 0 {
+			b.WriteString(report.Escape(s))
+			return b.String()
 		}
-		s = s[n:]
+		b.WriteString(report.Escape(s[:i]))
+		b.WriteByte(s[i])
+		s = s[i+1:]
 	}
-	return b.String()
-}
-
-func harmless(r rune, lines bool) bool {
-	if lines && (r == '\n' || r == '\t') {
-		return true
-	}
-	return r == ' ' || unicode.IsPrint(r) && !unicode.Is(unicode.Cf, r)
 }
 
 // tee shows a contained command's output as it arrives: escaped on a terminal, byte for byte

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/export/report"
+	"github.com/baildock/baildock/export/verify"
+)
+
+func verifyCommand(p *program) *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "check a bundle offline: no ledger, no network, no Docker",
+		ArgsUsage: "FILE",
+		Flags: []cli.Flag{
+			keyFlag(),
+			&cli.StringFlag{Name: "require", Value: string(verify.Authentic), Usage: "`LEVEL` that exit 0 means: authentic, success, admitted or full"},
+			&cli.StringSliceFlag{Name: "allow-withheld", Usage: "accept that these `CLASSES` are withheld"},
+		},
+		Action: p.verify,
+	}
+}
+
+func keyFlag() cli.Flag {
+	return &cli.StringFlag{Name: "key", Usage: "whom to trust: a ledger.pub `FILE`, or the PEM of a bundle key"}
+}
+
+func (p *program) verify(c *cli.Context) error {
+	policy := verify.Policy{}
+	var err error
+	if policy.Require, err = verify.ParseLevel(c.String("require")); err != nil {
+		return usage("--require: %w", err)
+	}
+	if policy.AllowWithheld, err = withholdFlag(c, "allow-withheld"); err != nil {
+		return err
+	}
+	r, err := p.verified(c, policy)
+	if err != nil {
+		return err
+	}
+	if p.ui.json {
+		if err := p.ui.printJSON(r); err != nil {
+			return err
+		}
+		return exitWith(verifyExit(r))
+	}
+	var b strings.Builder
+	if err := report.Verification(&b, r); err != nil {
+		return err
+	}
+	if err := p.printf("%s", b.String()); err != nil {
+		return err
+	}
+	if r.Keys.Trusted == nil {
+		p.note("hint: nobody is trusted yet: --key ledger.pub, from whoever keeps the ledger")
+	}
+	return exitWith(verifyExit(r))
+}
+
+// verified checks the bundle a verb names, trusting the key it names.
+func (p *program) verified(c *cli.Context, policy verify.Policy) (verify.Report, error) {
+	args, err := p.positional("FILE")
+	if err != nil {
+		return verify.Report{}, err
+	}
+	if path := c.String("key"); path != "" {
+		text, err := readBounded(path, bundle.MaxIdentity)
+		if err != nil {
+			return verify.Report{}, err
+		}
+		if policy.Trust, err = verify.ParseTrust(text); err != nil {
+			return verify.Report{}, fail(exitUsage, "key_unreadable", "key file %q: %w", path, err).
+				hint("baildock key public prints a ledger.pub")
+		}
+	}
+	file, err := readBounded(args[0], bundle.MaxBundle)
+	if err != nil {
+		return verify.Report{}, err
+	}
+	return verify.Verify(file, policy), nil
+}
+
+// verifyExit is what a verification comes to for a script.
+func verifyExit(r verify.Report) int {
+	switch {
+	case r.Verdict == verify.Invalid:
+		return exitBadEvidence
+	case r.Verdict != verify.Valid:
+		return exitNotChecked
+	case !r.Reached:
+		return exitFailed
+	}
+	return exitOK
+}

@@ -1,0 +1,43 @@
+package warden
+
+import (
+	"time"
+
+	"github.com/baildock/baildock/executor"
+)
+
+// Allowance is how long a runner may take beside its command's wall time, from its claim to its
+// finish: what an executor may take, two minutes for the largest source on a slow disk, and a
+// runtime's probe, which runs at most once. Past wall time and allowance the runner may be fenced.
+const Allowance = executor.Allowance + 2*time.Minute + probeWall + executor.Allowance
+
+const (
+	// minFree is the space on the ledger's disk without which nothing starts: a run's own blobs
+	// are small, but a disk that fills while a container runs can't record how it ended.
+	minFree = 1 << 30
+
+	// ackBound is how long a watchdog may take to say that it guards.
+	ackBound = 5 * time.Second
+	// releaseBound is how long a released watchdog may take to end.
+	releaseBound = 5 * time.Second
+	// guardPause lies between two looks of a watchdog at a container it kills.
+	guardPause = 200 * time.Millisecond
+	// guardCreated is how long a created container is watched: a start that its runner sent
+	// before it died may still come.
+	guardCreated = time.Minute
+	// guardErrors is how long a watchdog goes on against a daemon that fails.
+	guardErrors = 5 * time.Minute
+	// maxWatchdogLine is one line of its input: 64 hex digits, or a word.
+	maxWatchdogLine = 128
+
+	// maxLockRaces is how often a lock file may be deleted by its last holder while it is taken.
+	maxLockRaces = 100
+
+	// Limits of a probe: a small static program that prints a few hundred bytes.
+	probeWall    = 20 * time.Second
+	probeOutput  = 16 << 10
+	probeMemory  = 256 << 20
+	probeScratch = 1 << 20
+	probePIDs    = 64
+	probeCPUs    = 1_000_000_000
+)

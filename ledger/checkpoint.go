@@ -116,6 +116,12 @@ func OpenCheckpoint(msg []byte, origin string, known note.Verifiers) (Checkpoint
 	if c.Origin != origin {
 		return Checkpoint{}, fmt.Errorf("checkpoint is of origin %q, expected %q", c.Origin, origin)
 	}
+	// The note package accepts several base64 spellings of one signature; we accept one.
+	for _, sig := range append(n.Sigs[:len(n.Sigs):len(n.Sigs)], n.UnverifiedSigs...) {
+		if _, err := base64.StdEncoding.Strict().DecodeString(sig.Base64); err != nil {
+			return Checkpoint{}, fmt.Errorf("checkpoint signature of %q is not in canonical base64", sig.Name)
+		}
+	}
 	for _, sig := range n.Sigs {
 		if sig.Name == origin {
 			c.Note = append([]byte(nil), msg...)

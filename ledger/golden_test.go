@@ -201,3 +201,27 @@ func TestGoldenCheckpoint(t *testing.T) {
 	require.Equal(t, c, opened)
 	require.True(t, bytes.HasPrefix(c.Note, []byte(FormatCheckpoint(v.origin, 5, v.roots[5]))))
 }
+
+// FORMAT.md shows the tables as they are, and its example is right.
+func TestFormatPage(t *testing.T) {
+	page, err := os.ReadFile("FORMAT.md")
+	require.NoError(t, err)
+	schema, err := os.ReadFile("sqlite/schema.sql")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "```sql\n"+string(schema)+"```\n")
+
+	_, example, found := strings.Cut(string(page), "The smallest leaf")
+	require.True(t, found)
+	example, _, _ = strings.Cut(example, "\n## ")
+	var leaf []byte
+	for _, line := range strings.Split(example, "\n") {
+		for _, word := range strings.Fields(line) {
+			b, err := hex.DecodeString(word)
+			if !strings.HasPrefix(line, "    ") || err != nil {
+				break
+			}
+			leaf = append(leaf, b...)
+		}
+	}
+	require.Equal(t, MarshalLeaf(Event{Stream: "a", Type: "T", Media: "a/b"}), leaf)
+}

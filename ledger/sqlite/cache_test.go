@@ -37,9 +37,6 @@ func TestHeadCacheIsBounded(t *testing.T) {
 
 // More streams than the cache holds, so heads are read again.
 func TestMoreStreamsThanCached(t *testing.T) {
-	if testing.Short() {
-		t.Skip("appends 30,000 events")
-	}
 	s := open(t, filepath.Join(t.TempDir(), "l.db"), Options{})
 	const streams = 3 * cachedHeads
 	const workers = 64

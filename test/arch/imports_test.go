@@ -14,7 +14,7 @@ var libraries = map[string]string{
 	"sumdb":    "golang.org/x/mod/sumdb",
 	"x/sys":    "golang.org/x/sys",
 	"x/sync":   "golang.org/x/sync",
-	"sqlite":   "zombiezen.com/go/sqlite",
+	"sqlite":   "github.com/ncruces/go-sqlite3",
 	"docker":   "github.com/docker/docker",
 	"go-git":   "github.com/go-git/go-git/v5",
 	"go-cose":  "github.com/veraison/go-cose",
@@ -98,7 +98,7 @@ func TestNothingImportsCommands(t *testing.T) {
 // The verifier needs no network, no process, no database and no daemon: it can't reach the packages
 // that would let it. The standard library's x509 pulls in net; nothing of ours names it.
 func TestVerifierReachesNothing(t *testing.T) {
-	forbidden := []string{"net/http", "os/exec", "database/sql", "zombiezen.com/", "github.com/docker/", "github.com/go-git/",
+	forbidden := []string{"net/http", "os/exec", "database/sql", "github.com/ncruces/", "github.com/docker/", "github.com/go-git/",
 		"google.golang.org/grpc", "github.com/sigstore/", "github.com/baildock/baildock/executor", "github.com/baildock/baildock/projections"}
 	found := false
 	for _, p := range packages(t, "-deps", "./export/verify") {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/executor/source"
+	"github.com/baildock/baildock/executor/warden"
 )
 
 func checkCommand(p *program) *cli.Command {
@@ -24,6 +27,14 @@ func checkCommand(p *program) *cli.Command {
 					&cli.StringFlag{Name: "recipe", Usage: "recipe `FILE`"},
 				},
 				Action: p.checkRegister,
+			},
+			{
+				Name:      "run",
+				Usage:     "claim a pending attempt and run it",
+				ArgsUsage: "ATTEMPT GENERATION",
+				Flags: append(runFlags(),
+					&cli.StringFlag{Name: "repository", Usage: "where its repository lies, if not where the change was opened: `PATH`"}),
+				Action: p.checkRun,
 			},
 			{
 				Name:      "show",
@@ -76,6 +87,49 @@ func (p *program) checkRegister(c *cli.Context) error {
 			return err
 		}
 		return p.showView(c, v)
+	})
+}
+
+func (p *program) checkRun(c *cli.Context) error {
+	args, err := p.positional("ATTEMPT", "GENERATION")
+	if err != nil {
+		return err
+	}
+	generation, err := parseCount("GENERATION", args[1])
+	if err != nil {
+		return err
+	}
+	reductions, err := accepted(c)
+	if err != nil {
+		return err
+	}
+	return withHome(c, actorRunner, func(h *home) error {
+		id, err := p.findAttempt(c.Context, h, args[0])
+		if err != nil {
+			return err
+		}
+		a, err := h.journal.Attempt(c.Context, id)
+		if err != nil {
+			return err
+		}
+		r := warden.RunRequest{Attempt: id, Generation: generation, Path: c.String("repository"), Accepted: reductions}
+		if r.Path == "" {
+			b := a.Fold.Registered.Binding
+			if b == nil {
+				return usage("--repository is missing").hint("an ad hoc attempt knows no repository: name its source with --repository PATH")
+			}
+			if r.Path, err = h.locate(b.Repository); err != nil {
+				return err
+			}
+		}
+		subject := source.Subject{Subject: a.Fold.Registered.Subject}
+		if subject.Path, err = filepath.EvalSymlinks(r.Path); err != nil {
+			return fail(exitUsage, "source_not_found", "%q can't be found: %w", r.Path, err)
+		}
+		if err := source.Check(c.Context, subject, reservedIn(c)); err != nil {
+			return err
+		}
+		return p.perform(c, h, r)
 	})
 }
 

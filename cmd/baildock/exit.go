@@ -11,6 +11,7 @@ import (
 	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/executor/docker"
 	"github.com/baildock/baildock/executor/source"
+	"github.com/baildock/baildock/executor/warden"
 	"github.com/baildock/baildock/ledger"
 )
 
@@ -96,6 +97,8 @@ func classify(err error) *failure {
 		stale    *journal.NotCurrentError
 		pending  *journal.NotPendingError
 		damaged  *journal.BadEventError
+		held     *warden.HeldError
+		full     *warden.NoSpaceError
 	)
 	switch {
 	case errors.As(err, &f):
@@ -118,6 +121,12 @@ func classify(err error) *failure {
 		return fail(exitConflict, "not_current", "%v", err).hint("register a new attempt for what is current")
 	case errors.As(err, &pending):
 		return fail(exitConflict, "not_pending", "%v", err).hint("baildock why %s says where it stands", pending.Attempt)
+	case errors.As(err, &held):
+		return fail(exitConflict, "attempt_held", "%v", err)
+	case errors.Is(err, journal.ErrFenced):
+		return fail(exitConflict, "attempt_fenced", "%v", err).hint("another process took it over; baildock why says how it ends")
+	case errors.As(err, &full):
+		return fail(exitRefused, "disk_full", "%v", err)
 	case errors.As(err, &damaged):
 		return fail(exitBadEvidence, "bad_event", "%v", err)
 	case errors.Is(err, syscall.EPIPE):

@@ -138,6 +138,8 @@ type home struct {
 	store   ledger.Ledger
 	journal *journal.Journal
 	genesis evidence.LedgerOpened
+
+	ledgerPath string
 }
 
 // Actors, as every event names its writer.
@@ -164,7 +166,7 @@ func openHome(c *cli.Context, actor string) (*home, error) {
 	if err != nil {
 		return nil, ledgerFailure(path, err)
 	}
-	h := &home{dir: dir, file: file, store: store}
+	h := &home{dir: dir, file: file, store: store, ledgerPath: path}
 	h.journal = journal.New(journal.Config{Ledger: store, Actor: actor})
 	if h.genesis, err = h.journal.Genesis(c.Context); err != nil {
 		return nil, errors.Join(ledgerFailure(path, err), store.Close())

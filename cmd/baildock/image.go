@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor"
 	"github.com/baildock/baildock/executor/docker"
 )
 
@@ -71,39 +73,50 @@ func (p *program) imageMake(c *cli.Context) (err error) {
 	return p.printf("%s\n%s\n", archive.Name(), id)
 }
 
-// load streams the archive to the daemon.
+// load streams the archive to the daemon, with progress.
 func (p *program) load(c *cli.Context, d *docker.Driver, archive *docker.Archive) (evidence.ImageID, error) {
+	tell := p.ui.bar("loading " + archive.Name())
+	id, err := loadArchive(c.Context, d, archive, &counted{total: uint64(archive.Size()), tell: tell})
+	var fault *executor.Fault
+	if errors.As(err, &fault) {
+		return id, daemonFailure(c, err)
+	}
+	return id, err
+}
+
+// loadArchive streams the archive to the daemon and, for progress, to watch.
+func loadArchive(ctx context.Context, d *docker.Driver, archive *docker.Archive, watch io.Writer) (evidence.ImageID, error) {
 	out, in := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
-		err := archive.Write(c.Context, &counted{to: in, total: uint64(archive.Size()), tell: p.ui.bar("loading " + archive.Name())})
-		written <- errors.Join(err, in.CloseWithError(err))
+		err := archive.Write(ctx, io.MultiWriter(in, watch))
+		in.CloseWithError(err)
+		written <- err
 	}()
-	id, err := d.ImageLoad(c.Context, out, archive.Name())
-	out.CloseWithError(io.ErrClosedPipe) // the writer must not wait for a daemon that went away
+	id, err := d.ImageLoad(ctx, out, archive.Name())
+	out.CloseWithError(io.ErrClosedPipe) // the writer must not wait for a daemon that stopped reading
 	writeErr := <-written
 	var refused *docker.ArchiveRefusedError
-	switch {
-	case errors.As(writeErr, &refused):
-		return id, writeErr // why the daemon got half an archive
-	case err != nil:
-		return id, daemonFailure(c, err)
+	if errors.As(writeErr, &refused) {
+		return id, writeErr // it is why the daemon got half an archive
 	}
-	return id, writeErr
+	// A daemon that loaded the image may leave the padding at the archive's end unread.
+	if err == nil && errors.Is(writeErr, io.ErrClosedPipe) {
+		writeErr = nil
+	}
+	return id, errors.Join(err, writeErr)
 }
 
-// counted tells how many bytes went through.
+// counted tells how many bytes went by.
 type counted struct {
-	to          io.Writer
 	done, total uint64
 	tell        func(done, total uint64)
 }
 
 func (w *counted) Write(b []byte) (int, error) {
-	n, err := w.to.Write(b)
-	w.done += uint64(n)
+	w.done += uint64(len(b))
 	w.tell(w.done, w.total)
-	return n, err
+	return len(b), nil
 }
 
 type imageRow struct {

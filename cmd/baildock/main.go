@@ -86,6 +86,7 @@ func plain(verbs []*cli.Command) []*cli.Command {
 func (p *program) verbs() []*cli.Command {
 	return []*cli.Command{
 		initCommand(p),
+		runCommand(p),
 		checkCommand(p),
 		changeCommand(p),
 		whyCommand(p),
@@ -102,6 +103,8 @@ func (p *program) verbs() []*cli.Command {
 		versionCommand(p),
 		completionCommand(p),
 		wordsCommand(p),
+		watchdogCommand(p),
+		probeCommand(p),
 	}
 }
 

@@ -24,6 +24,8 @@ type ui struct {
 	json     bool
 	quiet    bool
 	staged   bool // a line of stages is open on the terminal
+
+	stagesPlain bool // stages never share a line
 }
 
 func newUI(out, err io.Writer) *ui {
@@ -66,7 +68,7 @@ func (u *ui) stage(stage, text string) {
 		said += " " + text
 	}
 	said = visible(said)
-	if !u.errTerm {
+	if !u.errTerm || u.stagesPlain {
 		fmt.Fprintf(u.err, "baildock: %s\n", said)
 		return
 	}
@@ -76,6 +78,12 @@ func (u *ui) stage(stage, text string) {
 	u.staged = true
 	fmt.Fprint(u.err, said)
 }
+
+// plainStages makes every stage a line of its own, where something else shares the terminal.
+func (u *ui) plainStages() { u.stagesPlain = true }
+
+// say tells a person something that went wrong beside what was asked for.
+func (u *ui) say(text string) { fmt.Fprintf(u.err, "baildock: %s\n", visible(text)) }
 
 // progressDone ends a line of stages, if one is open.
 func (u *ui) progressDone() {

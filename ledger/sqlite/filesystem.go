@@ -38,8 +38,8 @@ const fuseMagic = 0x65735546
 // localFUSE are the types of FUSE mounts that lie on a local disk. Any other may be remote.
 var localFUSE = map[string]bool{"fuseblk": true}
 
-// refuseNetwork fails if path lies on a network file system.
-func refuseNetwork(path string) error {
+// RefuseNetwork fails if path lies on a network file system.
+func RefuseNetwork(path string) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
 		return fmt.Errorf("ask for the file system of %s: %w", path, err)

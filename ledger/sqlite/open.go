@@ -42,7 +42,7 @@ func prepareFile(path string, opts Options) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open ledger: %w", err)
 	}
-	if err := refuseNetwork(filepath.Dir(path)); err != nil {
+	if err := RefuseNetwork(filepath.Dir(path)); err != nil {
 		return "", err
 	}
 	flags := os.O_RDWR | os.O_CREATE
@@ -91,7 +91,7 @@ func checkFile(f *os.File, path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("open ledger: %s is not a regular file", path)
 	}
-	if err := refuseNetwork(path); err != nil { // a file may be a mount point of its own
+	if err := RefuseNetwork(path); err != nil { // a file may be a mount point of its own
 		return err
 	}
 	if info.Size() == 0 {

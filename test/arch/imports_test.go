@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"executor":            {"evidence"},
 	"executor/drivertest": {"executor", "evidence", "testify"},
 	"executor/docker":     {"executor", "evidence", "docker", "x/sys"},
+	"executor/fakedaemon": {},
 	"executor/source":     {"evidence", "go-git", "x/sys"},
 	"executor/warden":     {"executor", "executor/source", "evidence/journal", "evidence", "ledger", "x/sys"},
 

@@ -151,3 +151,49 @@ func check(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Change opens a change with one version and a context that fits a history's recipe, binds the
+// history to it and lists its attempt. It returns the binding.
+func (f *Fixture) Change(t testing.TB, id evidence.ChangeID, h *evidencetest.History) evidence.Binding {
+	t.Helper()
+	stream := evidence.ChangePrefix + string(id)
+	revision := h.Registered.Subject.Revision
+	ctx := evidence.Context{
+		Version: 1, Revision: revision, Capabilities: []string{evidence.CapabilityCommand},
+		Required:    []evidence.RequiredEvidence{{Kind: evidence.EvidenceCommand, Digest: evidence.PlainDigest(h.Recipe.Digest())}},
+		Environment: h.Environment.Digest(), Policy: evidence.DefaultPolicy, Epoch: 1,
+		Reductions: []evidence.Reduction{evidence.ReducedCgroupV1},
+	}
+	repository := evidence.RepositoryID{0: 0x5e}
+	f.Append(t, stream, evidence.ChangeOpened{Change: id, Repository: repository},
+		evidence.VersionAdded{Version: 1, Revision: revision}, evidence.ContextSet{Version: 1, Context: ctx})
+	b := evidence.Binding{Repository: repository, Change: id, Version: 1, Context: ctx.Digest()}
+	f.Bind(t, b, h)
+	return b
+}
+
+// Bind binds a history to a binding that is current, lists its attempt in the change, and lets its
+// claim rest on the present ends of the change and the default policy.
+func (f *Fixture) Bind(t testing.TB, b evidence.Binding, h *evidencetest.History) {
+	t.Helper()
+	stream := evidence.ChangePrefix + string(b.Change)
+	h.Registered.Binding = &b
+	f.Append(t, stream, evidence.AttemptOpened{Attempt: h.Registered.Attempt, Registration: evidence.Marshal(*h.Registered)})
+	if h.Custody != nil {
+		h.Custody.Request = h.Request()
+	}
+	if h.Claimed != nil {
+		h.Claimed.Basis = []evidence.Basis{f.Basis(t, stream), f.Basis(t, evidence.PolicyPrefix+string(evidence.DefaultPolicy))}
+	}
+}
+
+// Basis is the present end of a stream.
+func (f *Fixture) Basis(t testing.TB, stream string) evidence.Basis {
+	t.Helper()
+	last, ok, err := f.Ledger.Head(context.Background(), ledger.StreamID(stream))
+	check(t, err)
+	if !ok {
+		t.Fatalf("stream %s is empty", stream)
+	}
+	return evidence.Basis{Stream: stream, Version: uint64(last.Version), Leaf: evidence.LeafDigest(last.Leaf())}
+}

@@ -35,7 +35,7 @@ func (d *Driver) Attach(ctx context.Context, id evidence.ContainerID) (executor.
 }
 
 func (d *Driver) attach(ctx context.Context, c *call, version string, id evidence.ContainerID) (_ *output, err error) {
-	ctx, cancel := context.WithTimeout(ctx, controlDeadline)
+	ctx, cancel := context.WithTimeout(ctx, d.by.control)
 	defer cancel()
 	conn, err := d.dial(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (d *Driver) attach(ctx context.Context, c *call, version string, id evidenc
 	defer func() {
 		if err != nil {
 			conn.Close()
-			err = late(ctx, controlDeadline, err)
+			err = late(ctx, d.by.control, err)
 		}
 	}()
 	url := fmt.Sprintf("http://%s/v%s/containers/%s/attach?stream=1&stdout=1&stderr=1", client.DummyHost, version, id.Hex())

@@ -22,10 +22,14 @@ type Driver struct {
 	http *http.Client
 	api  *client.Client
 	host string // root of the host's own file system
+	by   deadlines
 
 	mu     sync.Mutex
 	pinned string // API version, negotiated by the first call that reached the daemon
 }
+
+// deadlines are the ones of limits.go; tests shorten them.
+type deadlines struct{ control, create, load time.Duration }
 
 var _ executor.Driver = (*Driver)(nil)
 
@@ -42,7 +46,7 @@ func Open(socket string) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{path: path, host: "/"}
+	d := &Driver{path: path, host: "/", by: deadlines{control: controlDeadline, create: createDeadline, load: loadDeadline}}
 	d.http = &http.Client{
 		Transport:     newBounded(d.dial),
 		CheckRedirect: client.CheckRedirect,
@@ -72,12 +76,12 @@ func (d *Driver) pin(ctx context.Context) (string, error) {
 	if d.pinned != "" {
 		return d.pinned, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, controlDeadline)
+	ctx, cancel := context.WithTimeout(ctx, d.by.control)
 	defer cancel()
 	c := &call{name: "ping", limit: maxReply}
 	ping, err := d.api.Ping(withCall(ctx, c))
 	if err != nil {
-		return "", c.fault(late(ctx, controlDeadline, err))
+		return "", c.fault(late(ctx, d.by.control, err))
 	}
 	if !apiPattern.MatchString(ping.APIVersion) {
 		return "", &executor.Fault{Call: "ping", Err: fmt.Errorf("the daemon names no API version")}

@@ -21,7 +21,7 @@ func (d *Driver) Create(ctx context.Context, p executor.Plan) (executor.Created,
 	if err != nil {
 		return out, err
 	}
-	_, err = d.control(ctx, "create", createDeadline, func(ctx context.Context) error {
+	_, err = d.control(ctx, "create", d.by.create, func(ctx context.Context) error {
 		resp, err := d.api.ContainerCreate(ctx, req.Config, req.HostConfig, req.NetworkingConfig, nil, p.Name)
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (d *Driver) Create(ctx context.Context, p executor.Plan) (executor.Created,
 // Inspect reads one container by full ID.
 func (d *Driver) Inspect(ctx context.Context, id evidence.ContainerID) (executor.Inspection, error) {
 	var in executor.Inspection
-	c, err := d.control(ctx, "inspect", controlDeadline, func(ctx context.Context) error {
+	c, err := d.control(ctx, "inspect", d.by.control, func(ctx context.Context) error {
 		_, raw, err := d.api.ContainerInspectWithRaw(ctx, id.Hex(), false)
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (d *Driver) FindOwned(ctx context.Context, request evidence.RequestDigest, 
 	for k, v := range want {
 		args.Add("label", k+"="+v)
 	}
-	_, err := d.control(ctx, "list", controlDeadline, func(ctx context.Context) error {
+	_, err := d.control(ctx, "list", d.by.control, func(ctx context.Context) error {
 		list, err := d.api.ContainerList(ctx, container.ListOptions{All: true, Filters: args})
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (d *Driver) FindOwned(ctx context.Context, request evidence.RequestDigest, 
 
 // Start starts a created container.
 func (d *Driver) Start(ctx context.Context, id evidence.ContainerID) error {
-	c, err := d.control(ctx, "start", controlDeadline, func(ctx context.Context) error {
+	c, err := d.control(ctx, "start", d.by.control, func(ctx context.Context) error {
 		return d.api.ContainerStart(ctx, id.Hex(), container.StartOptions{})
 	})
 	return orAbsent(c, err, id)
@@ -101,7 +101,7 @@ func (d *Driver) Start(ctx context.Context, id evidence.ContainerID) error {
 
 // Kill sends SIGKILL. A container that isn't running is as good as killed.
 func (d *Driver) Kill(ctx context.Context, id evidence.ContainerID) error {
-	c, err := d.control(ctx, "kill", controlDeadline, func(ctx context.Context) error {
+	c, err := d.control(ctx, "kill", d.by.control, func(ctx context.Context) error {
 		return d.api.ContainerKill(ctx, id.Hex(), "SIGKILL")
 	})
 	if err != nil && c.broken == nil && c.status == http.StatusConflict && strings.Contains(c.message, "is not running") {
@@ -112,7 +112,7 @@ func (d *Driver) Kill(ctx context.Context, id evidence.ContainerID) error {
 
 // Remove removes by full ID, running or not, with its anonymous volumes (a container of ours has none).
 func (d *Driver) Remove(ctx context.Context, id evidence.ContainerID) error {
-	c, err := d.control(ctx, "remove", controlDeadline, func(ctx context.Context) error {
+	c, err := d.control(ctx, "remove", d.by.control, func(ctx context.Context) error {
 		return d.api.ContainerRemove(ctx, id.Hex(), container.RemoveOptions{Force: true, RemoveVolumes: true})
 	})
 	return orAbsent(c, err, id)

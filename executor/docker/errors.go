@@ -46,7 +46,10 @@ func (c *call) fault(err error) error {
 	f := &executor.Fault{Call: c.name, Err: err}
 	switch {
 	case c.broken != nil:
-		f.Err = c.broken
+		// Our own giving up is why the connection broke, not the other way round.
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			f.Err = c.broken
+		}
 	case c.status >= http.StatusBadRequest:
 		f.Answered, f.Status = true, c.status
 		if c.message != "" {

@@ -29,7 +29,7 @@ func (d *Driver) Events(ctx context.Context) (executor.EventStream, error) {
 	if err != nil {
 		return executor.EventStream{}, err
 	}
-	c := &call{name: "events", limit: 1<<63 - 2, headerBy: controlDeadline}
+	c := &call{name: "events", limit: 1<<63 - 2, headerBy: d.by.control}
 	now := time.Now()
 	query := url.Values{
 		"since":   {fmt.Sprintf("%d.%09d", now.Unix(), now.Nanosecond())},

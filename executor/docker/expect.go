@@ -10,8 +10,9 @@ import (
 	"github.com/baildock/baildock/executor"
 )
 
-// expectations maps each ${name} of a profile's table to the JSON of this run's value.
-type expectations map[string]string
+// expectations maps each name a profile's table may write as ${name} to this run's value, as parseTree
+// gives it.
+type expectations map[string]any
 
 func expect(p executor.Plan, img executor.Image, id evidence.ContainerID) expectations {
 	security, err := securityOptions(p.Seccomp)
@@ -55,7 +56,11 @@ func expect(p executor.Plan, img executor.Image, id evidence.ContainerID) expect
 	}
 	e := expectations{}
 	for k, v := range values {
-		e[k] = compact(v)
+		tree, err := parseTree([]byte(compact(v)))
+		if err != nil {
+			panic(fmt.Sprintf("docker: value of ${%s}: %v", k, err)) // everything above has a JSON form
+		}
+		e[k] = tree
 	}
 	return e
 }
@@ -64,14 +69,20 @@ var placeholder = regexp.MustCompile(`\$\{[a-z_]+\}`)
 
 // want fills a rule's text in and parses it.
 func (e expectations) want(rule evidence.FieldRule) (any, error) {
+	if v, ok := e[strings.TrimSuffix(strings.TrimPrefix(rule.Want, "${"), "}")]; ok && strings.HasPrefix(rule.Want, "${") {
+		return v, nil
+	}
 	var missing []string
-	text := placeholder.ReplaceAllStringFunc(rule.Want, func(s string) string {
-		v, ok := e[s[2:len(s)-1]]
-		if !ok {
-			missing = append(missing, s)
-		}
-		return v
-	})
+	text := rule.Want
+	if strings.Contains(text, "${") {
+		text = placeholder.ReplaceAllStringFunc(text, func(s string) string {
+			v, ok := e[s[2:len(s)-1]]
+			if !ok {
+				missing = append(missing, s)
+			}
+			return compact(v)
+		})
+	}
 	if missing != nil {
 		return nil, fmt.Errorf("field %s: no value for %s", rule.Path, strings.Join(missing, " "))
 	}

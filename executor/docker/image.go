@@ -27,7 +27,7 @@ func (d *Driver) ImageInspect(ctx context.Context, ref string) (executor.Image, 
 		return executor.Image{}, fmt.Errorf("image %q is not a name, name:tag or sha256: ID", clip(ref, maxFact))
 	}
 	var img executor.Image
-	c, err := d.control(ctx, "image inspect", controlDeadline, func(ctx context.Context) error {
+	c, err := d.control(ctx, "image inspect", d.by.control, func(ctx context.Context) error {
 		r, err := d.api.ImageInspect(ctx, ref)
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (d *Driver) ImageInspect(ctx context.Context, ref string) (executor.Image, 
 // ImageList lists by ID. Images whose details can't be listed carry ID, names, size and labels only.
 func (d *Driver) ImageList(ctx context.Context) ([]executor.Image, error) {
 	var out []executor.Image
-	_, err := d.control(ctx, "image list", controlDeadline, func(ctx context.Context) error {
+	_, err := d.control(ctx, "image list", d.by.control, func(ctx context.Context) error {
 		list, err := d.api.ImageList(ctx, image.ListOptions{})
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (d *Driver) ImageLoad(ctx context.Context, archive io.Reader, name string) 
 	if _, err := d.pin(ctx); err != nil {
 		return evidence.ImageID{}, err
 	}
-	loading, cancel := context.WithTimeout(ctx, loadDeadline)
+	loading, cancel := context.WithTimeout(ctx, d.by.load)
 	defer cancel()
 	c := &call{name: "image load", limit: maxLoadReply}
 	resp, err := d.api.ImageLoad(withCall(loading, c), archive, client.ImageLoadWithQuiet(true))
@@ -86,7 +86,7 @@ func (d *Driver) ImageLoad(ctx context.Context, archive io.Reader, name string) 
 		resp.Body.Close()
 	}
 	if err != nil {
-		return evidence.ImageID{}, c.fault(late(loading, loadDeadline, err))
+		return evidence.ImageID{}, c.fault(late(loading, d.by.load, err))
 	}
 	img, err := d.ImageInspect(ctx, name)
 	return img.ID, err

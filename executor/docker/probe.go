@@ -26,14 +26,14 @@ func (d *Driver) Probe(ctx context.Context) (executor.Runtime, error) {
 	var info system.Info
 	infoErr := make(chan error, 1)
 	go func() {
-		_, err := d.control(ctx, "info", controlDeadline, func(ctx context.Context) (err error) {
+		_, err := d.control(ctx, "info", d.by.control, func(ctx context.Context) (err error) {
 			info, err = d.api.Info(ctx)
 			return err
 		})
 		infoErr <- err
 	}()
 	var version types.Version
-	_, err = d.control(ctx, "version", controlDeadline, func(ctx context.Context) (err error) {
+	_, err = d.control(ctx, "version", d.by.control, func(ctx context.Context) (err error) {
 		version, err = d.api.ServerVersion(ctx)
 		return err
 	})

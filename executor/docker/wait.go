@@ -17,13 +17,12 @@ func (d *Driver) Wait(ctx context.Context, id evidence.ContainerID) (<-chan exec
 	if _, err := d.pin(ctx); err != nil {
 		return nil, err
 	}
-	c := &call{name: "wait", limit: maxWaitReply, headerBy: controlDeadline}
-	// ContainerWait returns once the header came, or with its error already in the channel.
+	c := &call{name: "wait", limit: maxWaitReply, headerBy: d.by.control}
 	result, failed := d.api.ContainerWait(withCall(ctx, c), id.Hex(), container.WaitConditionNextExit)
-	select {
-	case err := <-failed:
-		return nil, orAbsent(c, c.fault(err), id)
-	default:
+	// It returns once the header came. Without a good one its error is in the channel already; with
+	// one the registration stands, and an error belongs to the exit.
+	if c.status/100 != 2 {
+		return nil, orAbsent(c, c.fault(<-failed), id)
 	}
 	out := make(chan executor.Exit, 1)
 	go func() {

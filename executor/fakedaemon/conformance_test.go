@@ -41,7 +41,7 @@ func TestDriverSuite(t *testing.T) {
 
 // subject does what the suite's program does.
 func subject(i fakedaemon.Invocation) (fakedaemon.Program, bool) {
-	if i.Argv[0] != "/subject" {
+	if i.Argv[0] != "/subject" && i.Argv[0] != "/prog" {
 		return fakedaemon.Program{StartError: &fakedaemon.StartError{}}, true
 	}
 	var steps []fakedaemon.Step

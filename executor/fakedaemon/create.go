@@ -58,10 +58,11 @@ func (d *Daemon) create(x *exchange) reply {
 		return refusal(http.StatusBadRequest, "Config cannot be empty in order to create a container")
 	}
 	c := &container{d: d, w: d.world, config: q.config, imageAsked: q.Image, endpoints: map[string]*endpoint{}}
-	if q.HostConfig != nil {
+	given := q.HostConfig != nil
+	if given {
 		c.host = *q.HostConfig
 	}
-	warnings, no := d.adapt(&c.host)
+	warnings, no := d.adapt(&c.host, given)
 	if no != nil {
 		return *no
 	}
@@ -88,7 +89,11 @@ func (d *Daemon) create(x *exchange) reply {
 	if c.name = name; name == "" {
 		c.name = "fake_" + c.id[:12]
 	}
-	if c.config.Hostname == "" {
+	switch {
+	case c.config.Hostname != "":
+	case c.host.NetworkMode == "host":
+		c.config.Hostname = d.engine.Name
+	default:
 		c.config.Hostname = c.id[:12]
 	}
 	c.join(q)
@@ -97,8 +102,9 @@ func (d *Daemon) create(x *exchange) reply {
 	return jsonReply(http.StatusCreated, createReply{c.id, warnings})
 }
 
-// adapt fills in and checks what the daemon decides itself.
-func (d *Daemon) adapt(h *hostConfig) (warnings []string, no *reply) {
+// adapt fills in and checks what the daemon decides itself. Without a host configuration in the
+// request it leaves some to the start.
+func (d *Daemon) adapt(h *hostConfig, given bool) (warnings []string, no *reply) {
 	e := &d.engine
 	warnings = []string{}
 	refuse := func(format string, a ...any) ([]string, *reply) {
@@ -130,8 +136,10 @@ func (d *Daemon) adapt(h *hostConfig) (warnings []string, no *reply) {
 	if h.Runtime != "" && e.Runtimes[h.Runtime] == "" {
 		return refuse("Unknown runtime specified %s", h.Runtime)
 	}
-	if e.atLeast(42) {
+	if given || e.atLeast(42) {
 		fill(&h.Runtime, e.DefaultRuntime)
+	}
+	if e.atLeast(42) {
 		h.KernelMemory, h.KernelMemoryTCP = nil, nil
 	} else {
 		var none int64
@@ -140,7 +148,9 @@ func (d *Daemon) adapt(h *hostConfig) (warnings []string, no *reply) {
 	if h.ShmSize == 0 {
 		h.ShmSize = defaultShm
 	}
-	if !h.Privileged {
+	if h.Privileged {
+		h.SecurityOpt = append(h.SecurityOpt, "label=disable")
+	} else {
 		if h.MaskedPaths == nil {
 			h.MaskedPaths = slices.Clone(maskedPaths)
 			if e.atLeast(44) {

@@ -77,7 +77,7 @@ func (d *Daemon) ended(c *container, code int) {
 	c.running, c.paused, c.pid, c.exitCode = false, false, 0, code
 	c.finished = d.now()
 	close(c.run.dead)
-	c.run = nil
+	c.run, c.execs = nil, nil
 }
 
 // exit ends a running container: its output ends, whoever waits is answered, the events go out.

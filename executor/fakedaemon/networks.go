@@ -222,6 +222,11 @@ func (d *Daemon) networkConnect(x *exchange) reply {
 func (d *Daemon) connect(c *container, n *netw) *reply {
 	var r reply
 	switch {
+	case c.endpoints[n.reply.Name] != nil && !c.running:
+		return nil
+	case c.host.NetworkMode == "host" || strings.HasPrefix(c.host.NetworkMode, "container:"):
+		r = refusal(http.StatusBadRequest, "container sharing network namespace with another container or host cannot be connected to any other network")
+		return &r
 	case c.endpoints[n.reply.Name] != nil && c.endpoints[n.reply.Name].EndpointID != "":
 		r = refusal(http.StatusForbidden, "endpoint with name %s already exists in network %s", c.name, n.reply.Name)
 		return &r

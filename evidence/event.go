@@ -47,11 +47,11 @@ func Decode(typ string, meta, data []byte) (Payload, Meta, error) {
 	if err := Unmarshal(meta, &m); err != nil {
 		return nil, Meta{}, fmt.Errorf("%s meta: %w", typ, err)
 	}
-	decode, ok := payloads[typ]
+	shape, ok := payloads[typ]
 	if !ok || m.Schema != SchemaVersion {
 		return nil, m, &UnknownEventError{Type: typ, Schema: m.Schema}
 	}
-	p, err := decode(data)
+	p, err := shape.decode(data)
 	if err != nil {
 		return nil, m, fmt.Errorf("%s data: %w", typ, err)
 	}
@@ -68,6 +68,16 @@ func EventTypes() []string {
 	return names
 }
 
+// ZeroPayloads returns the zero value of every known type, sorted by type: for those who must handle
+// each of them.
+func ZeroPayloads() []Payload {
+	out := make([]Payload, 0, len(payloads))
+	for _, name := range EventTypes() {
+		out = append(out, payloads[name].zero)
+	}
+	return out
+}
+
 func decodeAs[P Payload](data []byte) (Payload, error) {
 	var p P
 	if err := Unmarshal(data, &p); err != nil {
@@ -76,9 +86,15 @@ func decodeAs[P Payload](data []byte) (Payload, error) {
 	return p, nil
 }
 
+// shape is one event type: its zero value and its decoder.
+type shape struct {
+	zero   Payload
+	decode func([]byte) (Payload, error)
+}
+
 // payloads holds every event type of the product: one line each.
-var payloads = func() map[string]func([]byte) (Payload, error) {
-	m := map[string]func([]byte) (Payload, error){}
+var payloads = func() map[string]shape {
+	m := map[string]shape{}
 	known[LedgerOpened](m)
 	known[KeyAdded](m)
 	known[KeyRetired](m)
@@ -117,7 +133,7 @@ var payloads = func() map[string]func([]byte) (Payload, error) {
 	return m
 }()
 
-func known[P Payload](m map[string]func([]byte) (Payload, error)) {
+func known[P Payload](m map[string]shape) {
 	var p P
-	m[p.EventType()] = decodeAs[P]
+	m[p.EventType()] = shape{zero: p, decode: decodeAs[P]}
 }

@@ -202,7 +202,7 @@ func TestBuildBasisStreams(t *testing.T) {
 	}
 }
 
-// req T9, R6: withheld blobs are named, absent ones are said to be absent, and what can't be
+// req R6; T9, admission apart: withheld blobs are named, absent ones are said to be absent, and what can't be
 // withheld safely is refused.
 func TestBuildWithheld(t *testing.T) {
 	ctx := context.Background()

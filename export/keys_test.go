@@ -26,7 +26,7 @@ func password(p string) export.PassFunc {
 	return func(bool) ([]byte, error) { return []byte(p), nil }
 }
 
-// req T6: every form of key file is read, and the key in it is the same.
+// T6, files: every form of key file is read, and the key in it is the same.
 func TestBundleKeyForms(t *testing.T) {
 	key := exporttest.ECDSA(t, "forms")
 	want, err := export.NewBundleKey(key)

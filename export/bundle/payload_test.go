@@ -46,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 	require.Equal(t, "attempt-one", p.Subject())
 }
 
-// req T5 in part: the envelope is plain COSE, read here by hand and verified by the standard library
+// T5, the COSE half: the envelope is plain COSE, read here by hand and verified by the standard library
 // over a Sig_structure (RFC 9052 §4.4) that is built byte for byte.
 func TestSignatureByHand(t *testing.T) {
 	f, file := oneBundle(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/baildock/baildock/export/verify"
 )
 
-// req T2, T10: whoever holds the bundle and ledger.pub reaches the owner's verdict, with each check
+// T2 and T10, admission and witnesses apart: whoever holds the bundle and ledger.pub reaches the owner's verdict, with each check
 // listed; the JSON has its agreed names.
 func TestValid(t *testing.T) {
 	f, file := one(t)
@@ -71,7 +71,7 @@ func TestFailureIsEvidenceToo(t *testing.T) {
 	require.Equal(t, "the outcome is failed", r.Why)
 }
 
-// req T2: what each level asks for.
+// T2, admission apart: what each level asks for.
 func TestLevels(t *testing.T) {
 	f, file := one(t)
 	for _, c := range []struct {
@@ -100,7 +100,7 @@ func TestLevels(t *testing.T) {
 	require.Error(t, err)
 }
 
-// req T2: without a key nothing is better than not checked, and a bare key vouches for the rest.
+// T2, admission apart: without a key nothing is better than not checked, and a bare key vouches for the rest.
 func TestTrust(t *testing.T) {
 	f, file := one(t)
 	none := verify.Verify(file, verify.Policy{})
@@ -135,7 +135,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// req T9: what is missing weakens the verdict until it is allowed by name, and then only its own
+// T9, admission apart: what is missing weakens the verdict until it is allowed by name, and then only its own
 // checks stay undone.
 func TestWithheld(t *testing.T) {
 	f := exporttest.New(t)
@@ -237,7 +237,7 @@ func TestProbeIsCited(t *testing.T) {
 	require.Equal(t, []verify.ControlSeen{{ID: 1, Name: r.Attempts[0].Probed[0].Name, Kind: evidence.Probed, Equal: true, Opened: true, Expected: "2", Found: "2"}}, r.Attempts[0].Probed)
 }
 
-// req P4: each statement has its own ID, and what is printed fits the report.
+// P4, in bundles: each statement has its own ID, and what is printed fits the report.
 func TestStatements(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range verify.Catalogue() {

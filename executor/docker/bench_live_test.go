@@ -19,7 +19,7 @@ import (
 // removal with its confirmation.
 func BenchmarkLivePath(b *testing.B) {
 	d := openLive(b)
-	image := loadSubject(b, d)
+	image, _ := loadSubject(b, d)
 	source := liveSource(b)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

@@ -104,7 +104,7 @@ func (d *Driver) Kill(ctx context.Context, id evidence.ContainerID) error {
 	c, err := d.control(ctx, "kill", d.by.control, func(ctx context.Context) error {
 		return d.api.ContainerKill(ctx, id.Hex(), "SIGKILL")
 	})
-	if err != nil && c.broken == nil && c.status == http.StatusConflict && strings.Contains(c.message, "is not running") {
+	if err != nil && c.broken() == nil && c.status == http.StatusConflict && strings.Contains(c.message, "is not running") {
 		return nil
 	}
 	return orAbsent(c, err, id)

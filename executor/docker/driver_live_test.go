@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
 
 	"github.com/baildock/baildock/evidence"
@@ -23,25 +26,26 @@ import (
 	"github.com/baildock/baildock/executor/drivertest"
 )
 
-const liveImage = "baildock-drivertest/subject:live"
-
 // TestLiveDriver runs the suite against the daemon at the default socket, or at
 // BAILDOCK_TEST_DOCKER_SOCKET. req C1 C2 C3 C4 C5 C7 E3
 func TestLiveDriver(t *testing.T) {
 	d := openLive(t)
-	id := loadSubject(t, d)
+	id, name := loadSubject(t, d)
 	source := liveSource(t)
 	drivertest.Run(t, func(t *testing.T) drivertest.Env {
-		return drivertest.Env{Driver: d, Image: id, Name: liveImage, Subject: "/subject", Source: source, Kernel: true}
+		return drivertest.Env{Driver: d, Image: id, Name: name, Subject: "/subject", Source: source, Kernel: true}
 	})
 }
 
-func openLive(tb testing.TB) *docker.Driver {
-	socket := docker.DefaultSocket
+func liveSocket() string {
 	if s := os.Getenv("BAILDOCK_TEST_DOCKER_SOCKET"); s != "" {
-		socket = s
+		return s
 	}
-	d, err := docker.Open(socket)
+	return docker.DefaultSocket
+}
+
+func openLive(tb testing.TB) *docker.Driver {
+	d, err := docker.Open(liveSocket())
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
 	return d
@@ -57,18 +61,31 @@ func liveSource(tb testing.TB) string {
 	return dir
 }
 
-func loadSubject(tb testing.TB, d *docker.Driver) evidence.ImageID {
+// loadSubject loads the subject program's image under a tag of this run, which is removed again.
+func loadSubject(tb testing.TB, d *docker.Driver) (evidence.ImageID, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	id, err := d.ImageLoad(ctx, bytes.NewReader(subjectArchive(tb)), liveImage)
+	var tag [8]byte
+	_, err := rand.Read(tag[:])
 	require.NoError(tb, err)
-	return id
+	name := "baildock-drivertest/subject:" + hex.EncodeToString(tag[:])
+	id, err := d.ImageLoad(ctx, bytes.NewReader(subjectArchive(tb, name)), name)
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		api, err := client.NewClientWithOpts(client.WithHost("unix://"+liveSocket()), client.WithAPIVersionNegotiation())
+		require.NoError(tb, err)
+		defer api.Close()
+		_, err = api.ImageRemove(context.Background(), name, image.RemoveOptions{})
+		require.NoError(tb, err)
+	})
+	return id, name
 }
 
-// subjectArchive builds the subject program and packs it as a docker-archive of one layer.
-func subjectArchive(tb testing.TB) []byte {
+// subjectArchive builds the subject program and packs it as a docker-archive of one layer, with what
+// an image may bring along: labels, an exposed port and a stop signal.
+func subjectArchive(tb testing.TB, name string) []byte {
 	program := filepath.Join(tb.TempDir(), "subject")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "../drivertest/testdata/subject")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "../drivertest/testdata/subject")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(tb, err, "%s", out)
@@ -81,10 +98,10 @@ func subjectArchive(tb testing.TB) []byte {
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + hexSum(layer)}},
 	})
 	require.NoError(tb, err)
-	name := hexSum(config) + ".json"
-	manifest, err := json.Marshal([]any{map[string]any{"Config": name, "RepoTags": []string{liveImage}, "Layers": []string{"layer.tar"}}})
+	configName := hexSum(config) + ".json"
+	manifest, err := json.Marshal([]any{map[string]any{"Config": configName, "RepoTags": []string{name}, "Layers": []string{"layer.tar"}}})
 	require.NoError(tb, err)
-	return pack(tb, file{"layer.tar", 0o644, layer}, file{name, 0o644, config}, file{"manifest.json", 0o644, manifest})
+	return pack(tb, file{"layer.tar", 0o644, layer}, file{configName, 0o644, config}, file{"manifest.json", 0o644, manifest})
 }
 
 type file struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/baildock/baildock/executor"
@@ -23,7 +24,25 @@ type call struct {
 
 	status  int    // of the reply; 0 = none
 	message string // the daemon's own error text, with status >= 400
-	broken  error  // the reply could not be read to its end
+
+	mu  sync.Mutex
+	cut error // the reply could not be read to its end; a stream's reader may still be draining it
+}
+
+// breaks notes the first reason why the reply could not be read.
+func (c *call) breaks(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut == nil {
+		c.cut = err
+	}
+}
+
+// broken returns why the reply could not be read, or nil.
+func (c *call) broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut
 }
 
 type callKey struct{}
@@ -45,10 +64,10 @@ func (c *call) fault(err error) error {
 	}
 	f := &executor.Fault{Call: c.name, Err: err}
 	switch {
-	case c.broken != nil:
+	case c.broken() != nil:
 		// Our own giving up is why the connection broke, not the other way round.
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-			f.Err = c.broken
+			f.Err = c.broken()
 		}
 	case c.status >= http.StatusBadRequest:
 		f.Answered, f.Status = true, c.status
@@ -64,7 +83,7 @@ func (c *call) fault(err error) error {
 // absent reports whether the daemon answered that exactly this object doesn't exist. A bare 404
 // can come from any HTTP server, and a create's 404 names the image.
 func (c *call) absent(kind, ref string) bool {
-	if c.status != http.StatusNotFound || c.broken != nil {
+	if c.status != http.StatusNotFound || c.broken() != nil {
 		return false
 	}
 	m := strings.ToLower(c.message)

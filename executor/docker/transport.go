@@ -67,7 +67,7 @@ func (c *call) readMessage(resp *http.Response) {
 	text, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if err != nil {
-		c.broken = err
+		c.breaks(err)
 		text = nil
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
@@ -105,7 +105,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	b.left -= int64(n)
 	if err != nil && err != io.EOF {
-		b.call.broken = err
+		b.call.breaks(err)
 	}
 	return n, err
 }

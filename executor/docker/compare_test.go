@@ -58,7 +58,8 @@ func TestCompareHolds(t *testing.T) {
 	}
 }
 
-// req C5, C6: the reason says in which way a field differs.
+// req A4, C5, C6: the reason says in which way a field differs. An image's undeclared environment
+// shows as an entry too many.
 func TestCompareReasons(t *testing.T) {
 	for name, c := range map[string]struct {
 		path   string
@@ -86,6 +87,7 @@ func TestCompareReasons(t *testing.T) {
 		"unmasked":           {"HostConfig.MaskedPaths", []any{"/proc/kcore"}, evidence.CtlMaskedPaths, reasonDowngraded},
 		"no masks":           {"HostConfig.MaskedPaths", []any{}, evidence.CtlMaskedPaths, reasonZero},
 		"mask over source":   {"HostConfig.ReadonlyPaths", []any{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/source"}, evidence.CtlMaskedPaths, reasonMismatched},
+		"image environment":  {"Config.Env", []any{"LANG=C.UTF-8", "MODE=a=b c", "HOME=/scratch", "TMPDIR=/scratch", "PATH=/opt"}, evidence.CtlEnvironment, reasonMismatched},
 		"exec":               {"ExecIDs", []any{"ab"}, evidence.CtlNoExec, reasonMismatched},
 		"paused":             {"State.Paused", true, evidence.CtlState, reasonMismatched},
 		"foreign state":      {"State.Status", "dead", evidence.CtlState, reasonMismatched},

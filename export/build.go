@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 
 	"github.com/baildock/baildock/evidence"
@@ -50,8 +51,15 @@ func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, 
 	if err != nil {
 		return nil, Summary{}, fmt.Errorf("export: %w", err)
 	}
-	if r.At != nil && uint64(*r.At) >= size {
-		return nil, Summary{}, fmt.Errorf("index %d is beyond the ledger's last event; it has %d events", *r.At, size)
+	if size == 0 {
+		return nil, Summary{}, errors.New("the ledger is empty; open it with: baildock init")
+	}
+	at := ledger.Index(size - 1)
+	if r.At != nil {
+		if *r.At > at {
+			return nil, Summary{}, fmt.Errorf("index %d is beyond the ledger's last event, which is %d", *r.At, at)
+		}
+		at = *r.At
 	}
 	c, err := collect(ctx, led, r.Attempts)
 	if err != nil {
@@ -60,13 +68,12 @@ func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, 
 	if len(c.unsealed) > 0 {
 		return nil, Summary{}, &UnsealedError{Streams: c.unsealed}
 	}
-	cp, err := checkpoint(ctx, led, r)
-	if err != nil {
-		return nil, Summary{}, err
-	}
-	at := ledger.Index(cp.Size - 1)
 	if at < c.smallest {
 		return nil, Summary{}, &TooEarlyError{At: at, Smallest: c.smallest, Why: c.latest + " at index " + fmt.Sprint(c.smallest)}
+	}
+	cp, err := checkpoint(ctx, led, at, r.Checkpoint)
+	if err != nil {
+		return nil, Summary{}, err
 	}
 	c.upTo(at)
 	p, sum, err := assemble(ctx, led, c, cp, r.Withhold)
@@ -77,27 +84,31 @@ func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, 
 	return payload, sum, err
 }
 
-// checkpoint signs the tree head the bundle is about.
-func checkpoint(ctx context.Context, led ledger.Ledger, r Request) (ledger.Checkpoint, error) {
-	cp, err := ledger.Checkpoint{}, error(nil)
+// checkpoint signs the tree that ends with index `at`. The ledger keeps it if that is its present
+// end; an older size is signed and not kept.
+func checkpoint(ctx context.Context, led ledger.Ledger, at ledger.Index, s ledger.CheckpointSigner) (ledger.Checkpoint, error) {
+	want := uint64(at) + 1
 	size, err := led.Size(ctx)
 	if err != nil {
-		return cp, fmt.Errorf("export: %w", err)
+		return ledger.Checkpoint{}, fmt.Errorf("export: %w", err)
 	}
-	if r.At == nil || uint64(*r.At)+1 == size {
-		if cp, err = led.SignCheckpoint(ctx, r.Checkpoint); err != nil {
-			return cp, fmt.Errorf("export: %w", err)
-		}
-	}
-	// An older size, or one that somebody outgrew meanwhile, is signed but not kept.
-	if r.At != nil && cp.Size != uint64(*r.At)+1 {
-		root, err := led.Root(ctx, uint64(*r.At)+1)
+	if size == want {
+		// Somebody may append before the signature: then a larger size is signed and kept.
+		cp, err := led.SignCheckpoint(ctx, s)
 		if err != nil {
-			return cp, fmt.Errorf("export: %w", err)
+			return ledger.Checkpoint{}, fmt.Errorf("export: %w", err)
 		}
-		if cp, err = r.Checkpoint.Sign(uint64(*r.At)+1, root); err != nil {
-			return cp, fmt.Errorf("export: %w", err)
+		if cp.Size == want {
+			return cp, nil
 		}
+	}
+	root, err := led.Root(ctx, want)
+	if err != nil {
+		return ledger.Checkpoint{}, fmt.Errorf("export: %w", err)
+	}
+	cp, err := s.Sign(want, root)
+	if err != nil {
+		return ledger.Checkpoint{}, fmt.Errorf("export: %w", err)
 	}
 	return cp, nil
 }

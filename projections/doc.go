@@ -1,0 +1,34 @@
+// Package projections answers questions about a ledger from one SQLite file that can be thrown
+// away at any time: everything in it is folded from events, and nothing is decided from it.
+//
+// # Words
+//
+// The file follows the log: it remembers the index of the next event to read and catches up in
+// batches, each in one transaction, before every answer. So an answer holds everything that was
+// durable when the question was asked. An attempt's row is made of the same fold, verdict and
+// record that the runner, an audit and the offline verifier use.
+//
+// The form is a hash over the schema, the code that makes rows and the vocabulary's tables. A
+// file of another form, of another ledger, or a damaged one is rebuilt beside and put in its
+// place by one rename; every page carries a checksum, so damage is noticed. Several processes
+// may have the file open: each operation holds a shared lock on `<file>.lock`, a rebuild holds it
+// alone, and whoever finds another file in place opens that one.
+//
+// # Tables
+//
+//	attempts       one row an attempt: where it stands and how it ended
+//	open_attempts  those not finished: pending, running, or unreadable
+//	outcomes       finished attempts counted by outcome and detail
+//	position       the form, the next index, and the leaf hash of the last event read
+//
+// schema.sql explains every column. Times are text there, RFC 3339 UTC with nanoseconds.
+//
+// An attempt whose stream holds an event that this version can't read, or one that can't legally
+// follow, keeps what was known before it, has no outcome, and says so in `problem` (req R7).
+//
+// # Use
+//
+//	p, err := projections.Open(ctx, filepath.Join(home, "projections.db"), led, nil)
+//	rows, err := p.Attempts(ctx, projections.Filter{Outcome: evidence.OutcomeFailed, Limit: 20})
+//	id, err := p.Resolve(ctx, "@last")
+package projections

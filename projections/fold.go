@@ -1,0 +1,157 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/ledger"
+)
+
+// item is one decoded event of an attempt's stream. It keeps no bytes of the event.
+type item struct {
+	index   ledger.Index
+	stream  ledger.StreamID
+	attempt evidence.AttemptID
+	version ledger.Version
+	typ     string
+	time    int64
+	payload evidence.Payload
+	err     error // why it can't be read
+}
+
+// decode reads an event of an attempt's stream; ok is false for every other stream.
+func decode(e ledger.Event) (it item, ok bool) {
+	kind, id := journal.KindOf(e.Stream)
+	if kind != journal.KindAttempt {
+		return item{}, false
+	}
+	attempt, err := evidence.ParseAttemptID(id)
+	if err != nil {
+		return item{}, false // nothing that can be named is in such a stream
+	}
+	it = item{index: e.Index, stream: e.Stream, attempt: attempt, version: e.Version, typ: e.Type, time: e.Time}
+	it.payload, _, it.err = journal.Decode(e)
+	return it, true
+}
+
+// live is an attempt folded in memory, and what its row holds beside the fold.
+type live struct {
+	id            evidence.AttemptID
+	fold          evidence.Attempt
+	first, last   ledger.Index
+	version       ledger.Version
+	registered    int64
+	claimed       *int64
+	finished      *int64
+	finishedIndex *ledger.Index
+	problem       string
+}
+
+// add folds the next event of the stream. What can't be read or can't follow is a problem of the
+// attempt, which stays where it was.
+func (l *live) add(it item) {
+	l.last, l.version = it.index, it.version
+	if l.problem != "" {
+		return
+	}
+	err := it.err
+	if err == nil {
+		if r, ok := it.payload.(evidence.AttemptRegistered); ok && r.Attempt != it.attempt {
+			err = fmt.Errorf("index %d registers attempt %s in the stream of another", it.index, r.Attempt)
+		} else {
+			err = l.fold.Apply(it.payload)
+		}
+	}
+	if err != nil {
+		l.problem = err.Error()
+		l.problem = l.problem[:min(len(l.problem), maxProblem)]
+		if l.fold.State == evidence.StateNone {
+			l.first, l.registered = it.index, it.time
+		}
+		return
+	}
+	switch it.payload.(type) {
+	case evidence.AttemptRegistered:
+		l.first, l.registered = it.index, it.time
+	case evidence.AttemptClaimed:
+		l.claimed = &it.time
+	case evidence.AttemptFinished:
+		l.finished, l.finishedIndex = &it.time, &it.index
+	}
+}
+
+// folds keeps unfinished attempts between batches, so that each event is folded once. It is a
+// cache: an attempt that isn't there is folded again from its stream.
+type folds struct {
+	led   ledger.Ledger
+	live  map[evidence.AttemptID]*live
+	dirty []*live // touched by the present batch
+	seen  map[*live]bool
+}
+
+func newFolds(led ledger.Ledger) *folds {
+	f := &folds{led: led}
+	f.forget()
+	return f
+}
+
+// forget drops everything, for instance because the file is somewhere else than thought.
+func (f *folds) forget() {
+	f.live, f.seen, f.dirty = map[evidence.AttemptID]*live{}, map[*live]bool{}, nil
+}
+
+// add folds a batch.
+func (f *folds) add(ctx context.Context, items []item) error {
+	for _, it := range items {
+		l := f.live[it.attempt]
+		if l == nil {
+			var err error
+			if l, err = f.load(ctx, it); err != nil {
+				return err
+			}
+			f.live[it.attempt] = l
+		}
+		l.add(it)
+		if !f.seen[l] && (l.fold.State != evidence.StateNone || l.problem != "") {
+			f.seen[l] = true
+			f.dirty = append(f.dirty, l)
+		}
+	}
+	return nil
+}
+
+// load folds what its stream held before an event.
+func (f *folds) load(ctx context.Context, it item) (*live, error) {
+	l := &live{id: it.attempt}
+	if it.version == 0 {
+		return l, nil
+	}
+	for e, err := range f.led.ReadStream(ctx, it.stream, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Version >= it.version {
+			break
+		}
+		if before, ok := decode(e); ok {
+			l.add(before)
+		}
+	}
+	return l, nil
+}
+
+// settle ends a batch: its rows are stored.
+func (f *folds) settle() {
+	for _, l := range f.dirty {
+		delete(f.seen, l)
+		if l.fold.State == evidence.StateFinished {
+			delete(f.live, l.id)
+		}
+	}
+	f.dirty = f.dirty[:0]
+	if len(f.live) > maxLive {
+		f.live = map[evidence.AttemptID]*live{}
+	}
+}

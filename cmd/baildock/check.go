@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,9 @@ func (p *program) checkRegister(c *cli.Context) error {
 			Subject: evidence.Subject{Kind: evidence.SubjectCommit, Revision: ch.Fold.Revision},
 		})
 		if err != nil {
+			if want := ch.Fold.Context; want != nil && !taken(err) && want.FitsRecipe(cmd.recipe) != nil {
+				return fail(exitUsage, "recipe_unfit", "%w", err).hint("register with the recipe that the change's context requires")
+			}
 			return err
 		}
 		v, err := viewAttempt(c.Context, h.journal, a)
@@ -88,6 +92,12 @@ func (p *program) checkRegister(c *cli.Context) error {
 		}
 		return p.showView(c, v)
 	})
+}
+
+// taken tells an ID that stands for another input.
+func taken(err error) bool {
+	var t *journal.TakenError
+	return errors.As(err, &t)
 }
 
 func (p *program) checkRun(c *cli.Context) error {
@@ -103,41 +113,45 @@ func (p *program) checkRun(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withHome(c, actorRunner, func(h *home) error {
-		id, err := p.findAttempt(c.Context, h, args[0])
-		if err != nil {
-			return err
-		}
-		a, err := h.journal.Attempt(c.Context, id)
-		if err != nil {
-			return err
-		}
-		r := warden.RunRequest{Attempt: id, Generation: generation, Path: c.String("repository"), Accepted: reductions}
-		if r.Path == "" {
-			b := a.Fold.Registered.Binding
-			if b == nil {
-				return usage("--repository is missing").hint("an ad hoc attempt knows no repository: name its source with --repository PATH")
-			}
-			if r.Path, err = h.locate(b.Repository); err != nil {
-				return err
-			}
-		}
-		subject := source.Subject{Subject: a.Fold.Registered.Subject}
-		if subject.Path, err = filepath.EvalSymlinks(r.Path); err != nil {
-			return fail(exitUsage, "source_not_found", "%q can't be found: %w", r.Path, err)
-		}
-		if err := source.Check(c.Context, subject, reservedIn(c)); err != nil {
-			return err
-		}
-		return p.perform(c, h, r)
+	return p.withEngine(c, func(e engine) error {
+		return withHome(c, actorRunner, func(h *home) error { return p.runRegistered(c, h, e, args[0], generation, reductions) })
 	})
+}
+
+func (p *program) runRegistered(c *cli.Context, h *home, e engine, name string, generation uint64, reductions []evidence.Reduction) error {
+	id, err := p.findAttempt(c.Context, h, name)
+	if err != nil {
+		return err
+	}
+	a, err := h.journal.Attempt(c.Context, id)
+	if err != nil {
+		return err
+	}
+	r := warden.RunRequest{Attempt: id, Generation: generation, Path: c.String("repository"), Accepted: reductions}
+	if r.Path == "" {
+		b := a.Fold.Registered.Binding
+		if b == nil {
+			return usage("--repository is missing").hint("an ad hoc attempt knows no repository: name its source with --repository PATH")
+		}
+		if r.Path, err = h.locate(b.Repository); err != nil {
+			return err
+		}
+	}
+	subject := source.Subject{Subject: a.Fold.Registered.Subject}
+	if subject.Path, err = filepath.EvalSymlinks(r.Path); err != nil {
+		return fail(exitUsage, "source_not_found", "%q can't be found: %w", r.Path, err)
+	}
+	if err := source.Check(c.Context, subject, reservedIn(c)); err != nil {
+		return err
+	}
+	return p.perform(c, h, e, r)
 }
 
 func (p *program) showView(c *cli.Context, v attemptView) error {
 	if p.ui.json {
 		return p.ui.printJSON(v)
 	}
-	return v.write(p.ui.out, p.ui, p.homeFlag(c))
+	return v.write(p.ui.out, p.ui, p.homeFlag())
 }
 
 func (p *program) showAttempt(c *cli.Context, h *home, v attemptView) error {
@@ -154,7 +168,7 @@ func (p *program) showAttempt(c *cli.Context, h *home, v attemptView) error {
 			Explained explanation `json:"explained"`
 		}{v, e})
 	}
-	if err := v.write(p.ui.out, p.ui, p.homeFlag(c)); err != nil {
+	if err := v.write(p.ui.out, p.ui, p.homeFlag()); err != nil {
 		return err
 	}
 	var b strings.Builder

@@ -13,6 +13,7 @@ import (
 	"github.com/baildock/baildock/executor/source"
 	"github.com/baildock/baildock/executor/warden"
 	"github.com/baildock/baildock/ledger"
+	"github.com/baildock/baildock/projections"
 )
 
 // Exit codes: a contract with scripts.
@@ -98,6 +99,8 @@ func classify(err error) *failure {
 		pending  *journal.NotPendingError
 		damaged  *journal.BadEventError
 		held     *warden.HeldError
+		unknown  *projections.UnknownAttemptError
+		several  *projections.AmbiguousError
 		full     *warden.NoSpaceError
 	)
 	switch {
@@ -121,6 +124,10 @@ func classify(err error) *failure {
 		return fail(exitConflict, "not_current", "%v", err).hint("register a new attempt for what is current")
 	case errors.As(err, &pending):
 		return fail(exitConflict, "not_pending", "%v", err).hint("baildock why %s says where it stands", pending.Attempt)
+	case errors.As(err, &unknown):
+		return fail(exitUsage, "attempt_not_found", "%v", err).hint("baildock query attempts lists what is here")
+	case errors.As(err, &several):
+		return fail(exitUsage, "attempt_ambiguous", "%v", err)
 	case errors.As(err, &held):
 		return fail(exitConflict, "attempt_held", "%v", err)
 	case errors.Is(err, journal.ErrFenced):

@@ -101,6 +101,13 @@ func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportVi
 	if r.Checkpoint, err = checkpointKey.Signer(h.genesis.Origin); err != nil {
 		return v, err
 	}
+	size, err := h.store.Size(c.Context)
+	if err != nil {
+		return v, err
+	}
+	if r.At != nil && uint64(*r.At) >= size {
+		return v, fail(exitUsage, "index_beyond", "--at %d is beyond the ledger's last event; it has %d", *r.At, size)
+	}
 	if r.At == nil {
 		if v.Sealed, err = h.seal(c, r.Attempts); err != nil {
 			return v, err

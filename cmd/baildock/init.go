@@ -68,7 +68,7 @@ func (p *program) initHome(c *cli.Context) error {
 			Public string            `json:"public"`
 		}{dir, f.Ledger, origin, public})
 	}
-	return p.printf("home %s is ready: ledger %s\ngive %s to whoever verifies; keep %s to yourself\nnext: baildock image make, then baildock run --image NAME -- /bin/prog\n",
+	return p.printf("home %s is ready: ledger %s\ngive %s to whoever verifies; keep %s to yourself\nnext: baildock image make, then baildock run --image NAME --source . -- /bin/prog\n",
 		dir, f.Ledger, public, filepath.Join(dir, keysName))
 }
 

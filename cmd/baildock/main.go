@@ -29,6 +29,7 @@ type program struct {
 	args []string // arguments before `--`, flags taken out
 	tail []string // everything after `--`
 	cut  bool     // `--` was given
+	home string   // as typed; empty when it came from elsewhere
 }
 
 // run is the whole program with its streams; it returns the exit code.
@@ -46,7 +47,7 @@ func (p *program) dispatch(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	p.args, p.tail, p.cut = l.args, l.tail, l.cut
+	p.args, p.tail, p.cut, p.home = l.args, l.tail, l.cut, l.globals["home"]
 	return app.RunContext(ctx, l.argv)
 }
 
@@ -92,6 +93,7 @@ func (p *program) verbs() []*cli.Command {
 		whyCommand(p),
 		appendCommand(p),
 		replayCommand(p),
+		queryCommand(p),
 		exportCommand(p),
 		verifyCommand(p),
 		reportCommand(p),

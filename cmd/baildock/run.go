@@ -77,37 +77,51 @@ func (p *program) run(c *cli.Context) error {
 	if c.Bool("print-request") {
 		return p.printRequest(c, id, cmd, subject)
 	}
-	return withHome(c, actorRunner, func(h *home) error {
-		_, err := h.journal.Register(c.Context, journal.Registration{
-			Attempt: id, Subject: subject.Subject, Recipe: cmd.recipe, Environment: cmd.env,
-		})
-		if err != nil {
-			return err
-		}
-		return p.perform(c, h, warden.RunRequest{Attempt: id, Path: subject.Path, Accepted: reductions})
+	return p.withEngine(c, func(e engine) error {
+		return withHome(c, actorRunner, func(h *home) error { return p.registerAndRun(c, h, e, id, cmd, subject, reductions) })
 	})
 }
 
-// perform runs a registered attempt and prints where it stands.
-func (p *program) perform(c *cli.Context, h *home, req warden.RunRequest) (err error) {
-	d, err := p.openDaemon(c)
+func (p *program) registerAndRun(c *cli.Context, h *home, e engine, id evidence.AttemptID, cmd command, subject source.Subject, reductions []evidence.Reduction) error {
+	_, err := h.journal.Register(c.Context, journal.Registration{
+		Attempt: id, Subject: subject.Subject, Recipe: cmd.recipe, Environment: cmd.env,
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = joinFailure(err, d.Close()) }()
-	self, err := os.Executable()
-	if err != nil {
+	return p.perform(c, h, e, warden.RunRequest{Attempt: id, Path: subject.Path, Accepted: reductions})
+}
+
+// engine is what a run needs beside a home: a daemon's driver and a watchdog that waits.
+type engine struct {
+	driver *docker.Driver
+	dog    *warden.Watchdog
+	self   string // this program's own file
+}
+
+// withEngine prepares an engine before anything is recorded, so that a bad flag records nothing.
+func (p *program) withEngine(c *cli.Context, work func(engine) error) (err error) {
+	var e engine
+	if e.driver, err = p.openDaemon(c); err != nil {
+		return err
+	}
+	defer func() { err = joinFailure(err, e.driver.Close()) }()
+	if e.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	dog, err := warden.StartWatchdog(self, "watchdog", "--docker-socket", c.String("docker-socket"))
-	if err != nil {
+	if e.dog, err = warden.StartWatchdog(e.self, "watchdog", "--docker-socket", c.String("docker-socket")); err != nil {
 		return err
 	}
-	defer func() { err = joinFailure(err, dog.Close()) }()
+	defer func() { err = joinFailure(err, e.dog.Close()) }()
+	return work(e)
+}
+
+// perform runs a registered attempt and prints where it stands.
+func (p *program) perform(c *cli.Context, h *home, e engine, req warden.RunRequest) error {
 	finishTee := p.teeInto(c, &req)
 	w := warden.New(warden.Config{
-		Home: warden.Home{Dir: h.dir, ID: h.file.Home}, Journal: h.journal, Driver: d, Watchdog: dog,
-		Reserved: reservedIn(c), LedgerDir: filepath.Dir(h.ledgerPath), Probe: probe(d, self), Local: sqlite.RefuseNetwork,
+		Home: warden.Home{Dir: h.dir, ID: h.file.Home}, Journal: h.journal, Driver: e.driver, Watchdog: e.dog,
+		Reserved: reservedIn(c), LedgerDir: filepath.Dir(h.ledgerPath), Probe: probe(e.driver, e.self), Local: sqlite.RefuseNetwork,
 	})
 	res, runErr := w.Run(c.Context, req, p.ui.stage)
 	runErr = errors.Join(runErr, finishTee())
@@ -155,7 +169,7 @@ func (p *program) showResult(c *cli.Context, h *home, res warden.Result, ctx con
 	if c.Bool("tee") {
 		to = p.ui.err
 	}
-	return v.write(to, p.ui, p.homeFlag(c))
+	return v.write(to, p.ui, p.homeFlag())
 }
 
 // teeInto copies the command's output to where it is watched. With --json, stdout is the

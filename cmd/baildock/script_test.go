@@ -42,7 +42,7 @@ func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) 
 
 // TestScripts shows what each verb does and refuses without a daemon.
 func TestScripts(t *testing.T) {
-	scripts(t, "testdata", 7, nil)
+	scripts(t, "testdata", 12, nil)
 }
 
 // exits runs a command and compares its exit code: exits CODE PROGRAM ARG…

@@ -18,6 +18,7 @@ func verifyCommand(p *program) *cli.Command {
 		Flags: []cli.Flag{
 			keyFlag(),
 			&cli.StringFlag{Name: "require", Value: string(verify.Authentic), Usage: "`LEVEL` that exit 0 means: authentic, success, admitted or full"},
+			&cli.BoolFlag{Name: "explain", Usage: "also show what the bundle holds"},
 			&cli.StringSliceFlag{Name: "allow-withheld", Usage: "accept that these `CLASSES` are withheld"},
 		},
 		Action: p.verify,
@@ -48,7 +49,11 @@ func (p *program) verify(c *cli.Context) error {
 		return exitWith(verifyExit(r))
 	}
 	var b strings.Builder
-	if err := report.Verification(&b, r); err != nil {
+	write := report.Verification
+	if c.Bool("explain") {
+		write = report.Text
+	}
+	if err := write(&b, r); err != nil {
 		return err
 	}
 	if err := p.printf("%s", b.String()); err != nil {

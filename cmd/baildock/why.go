@@ -25,7 +25,7 @@ func whyCommand(p *program) *cli.Command {
 						Causes  []string           `json:"causes"`
 						Why     string             `json:"why"`
 						Next    string             `json:"next"`
-					}{v.Attempt, v.State, v.Outcome, v.Detail, append([]string{}, v.Causes...), v.why(), v.next(p.homeFlag(c))})
+					}{v.Attempt, v.State, v.Outcome, v.Detail, append([]string{}, v.Causes...), v.why(), v.next(p.homeFlag())})
 				}
 				says := string(v.State)
 				if v.Outcome != nil {
@@ -41,7 +41,7 @@ func whyCommand(p *program) *cli.Command {
 						}
 					}
 				}
-				return p.printf("  next  %s\n", visible(v.next(p.homeFlag(c))))
+				return p.printf("  next  %s\n", visible(v.next(p.homeFlag())))
 			})
 		},
 	}
@@ -126,10 +126,10 @@ var refusalSteps = map[string]string{
 	"image_environment":  "take the image's environment into the recipe: baildock run --image-env",
 }
 
-// homeFlag is how a printed command names this home.
-func (p *program) homeFlag(c *cli.Context) string {
-	if !c.IsSet("home") || c.String("home") == ".baildock" {
+// homeFlag is how a printed command names the home that this command line named.
+func (p *program) homeFlag() string {
+	if p.home == "" {
 		return ""
 	}
-	return " --home " + c.String("home")
+	return " --home " + p.home
 }

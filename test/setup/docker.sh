@@ -5,7 +5,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 socket=/var/run/docker.sock
 answers() { bin/baildock --quiet image list >/dev/null 2>&1; }
-answers && exit 0
+# Tests look at the daemon from outside with Docker's own command line.
+cli() { command -v docker >/dev/null || test/setup/install.sh docker-cli; }
+answers && { cli; exit 0; }
 
 if [ "$(id -u)" != 0 ]; then
 	echo "missing: a Docker daemon that answers you on $socket." >&2
@@ -23,7 +25,7 @@ else
 	setsid dockerd >"$log" 2>&1 </dev/null &
 fi
 for _ in $(seq 60); do
-	answers && exit 0
+	answers && { cli; exit 0; }
 	sleep 1
 done
 echo "the Docker daemon does not answer on $socket:" >&2

@@ -46,16 +46,19 @@ func (v *verification) claim(j *judged) error {
 	if err := v.current(j.fold.Registered.Binding, claim.Basis); err != nil {
 		return err
 	}
-	return voided(j.fold.Voided, breaking)
+	return voided(&j.fold, breaking)
 }
 
-// voided compares what the runner admitted with what the streams show.
-func voided(admitted *evidence.ClaimVoided, breaking []bundle.Placed) error {
+// voided compares what the runner admitted with what the streams show. A runner that died before it
+// could admit that its claim is void left no custody either; custody under a void claim is bad
+// evidence.
+func voided(a *evidence.Attempt, breaking []bundle.Placed) error {
+	admitted := a.Voided
 	switch {
-	case admitted == nil && len(breaking) == 0:
+	case admitted == nil && (len(breaking) == 0 || len(a.Custodies) == 0):
 		return nil
 	case admitted == nil:
-		return fmt.Errorf("its claim is void: %s at index %d came first, and nothing admits it", breaking[0].Type, breaking[0].Index)
+		return fmt.Errorf("its claim is void: %s at index %d came first; yet custody was taken under it", breaking[0].Type, breaking[0].Index)
 	}
 	for _, e := range breaking {
 		if admitted.Breaking == basisAt(e) {

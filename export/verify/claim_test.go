@@ -44,8 +44,8 @@ func TestVoidClaimIsJudgedAgain(t *testing.T) {
 	require.Equal(t, "void_claim", r.Attempts[0].Record.Detail)
 }
 
-// req H5, T3: an event that changes the basis after it was read and before the claim makes a run on
-// that claim bad evidence; the same event after the claim doesn't.
+// req H5, T3: an event that changes the basis after it was read and before the claim makes custody
+// under that claim bad evidence; the same event after the claim doesn't.
 func TestUnadmittedVoidClaim(t *testing.T) {
 	f, h := bound(t)
 	f.Append(t, "policy-main", evidence.EpochAdvanced{Epoch: 2})
@@ -53,6 +53,16 @@ func TestUnadmittedVoidClaim(t *testing.T) {
 	r := verified(t, f)
 	require.Equal(t, verify.Invalid, r.Verdict)
 	require.Contains(t, r.Check(verify.CheckClaim).Detail, "its claim is void: EpochAdvanced")
+
+	// A runner that died before it could say so took no custody; its attempt was recovered.
+	f, h = bound(t)
+	f.Append(t, "policy-main", evidence.EpochAdvanced{Epoch: 2})
+	fenced := evidence.AttemptFenced{Generation: 2, By: evidence.FencedByRecover}
+	a, err := evidence.Fold(*h.Registered, *h.Claimed, fenced)
+	require.NoError(t, err)
+	f.Keep(t, h)
+	f.Append(t, "attempt-one", *h.Registered, *h.Claimed, fenced, evidence.AttemptFinished{Record: evidence.RecordOf(&a).Digest()})
+	require.Equal(t, verify.Valid, verified(t, f).Verdict)
 
 	f, h = bound(t)
 	f.Run(t, h)

@@ -30,8 +30,9 @@ var mayImport = map[string][]string{
 	"ledger/sqlite":     {"ledger", "sqlite", "sumdb", "x/sys"},
 	"ledger/ledgertest": {"ledger", "sumdb", "testify"},
 
-	"evidence":         {"cbor"},
-	"evidence/journal": {"evidence", "ledger"},
+	"evidence":              {"cbor"},
+	"evidence/evidencetest": {"evidence"},
+	"evidence/journal":      {"evidence", "ledger"},
 
 	"executor":            {"evidence"},
 	"executor/drivertest": {"executor", "evidence", "testify"},

@@ -16,7 +16,7 @@ import (
 type Request struct {
 	Attempts   []evidence.AttemptID // finished ones
 	At         *ledger.Index        // as of which event, inclusive; nil: the last one
-	Withhold   []bundle.Class       // what to leave out
+	Withhold   []bundle.Class       // what to leave out, with what bundle.WithThem adds
 	Checkpoint ledger.CheckpointSigner
 }
 

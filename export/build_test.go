@@ -219,7 +219,8 @@ func TestBuildWithheld(t *testing.T) {
 		_, held := p.Blob(m.Digest)
 		require.False(t, held)
 	}
-	require.Equal(t, map[bundle.Class]int{bundle.ClassOutput: 4, bundle.ClassRecipe: 1, bundle.ClassEnv: 1}, counts)
+	require.Equal(t, map[bundle.Class]int{bundle.ClassOutput: 4, bundle.ClassRecipe: 1, bundle.ClassEnv: 1, bundle.ClassControls: 4}, counts,
+		"the values of controls repeat argv and environment, and go with them")
 	require.Empty(t, sum.EnvNames)
 	require.NotContains(t, string(payload), "GREETING")
 	require.NotContains(t, string(payload), "warning\n")

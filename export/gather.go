@@ -27,7 +27,7 @@ func newGatherer(blobs ledger.Blobs, withhold []bundle.Class) *gatherer {
 		blobs: blobs, withhold: map[bundle.Class]bool{}, envNames: map[string]bool{},
 		held: map[bundle.BlobDigest][]byte{}, missing: map[bundle.BlobDigest]bundle.Missing{},
 	}
-	for _, c := range withhold {
+	for _, c := range bundle.WithThem(withhold) {
 		g.withhold[c] = true
 	}
 	return g

@@ -41,6 +41,18 @@ func ParseWithholdable(s string) (Class, error) {
 	return "", fmt.Errorf("%q can't be withheld; what can is %v", s, Withholdables())
 }
 
+// WithThem returns the classes that are withheld when these are: values of controls and texts of errors
+// repeat argv and environment, so they go where a recipe or an environment goes. Whoever accepts a
+// class as missing accepts these with it.
+func WithThem(classes []Class) []Class {
+	out := slices.Clone(classes)
+	if slices.Contains(classes, ClassRecipe) || slices.Contains(classes, ClassEnv) {
+		out = append(out, ClassControls, ClassDetail)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Mention is how one event names a blob: by its plain digest, or by a reference of a salted digest
 // and the digest of a descriptor, each of which is a blob.
 type Mention struct {

@@ -68,6 +68,9 @@ func TestClasses(t *testing.T) {
 		_, err := bundle.ParseWithholdable(bad)
 		require.Error(t, err)
 	}
+	require.Equal(t, []bundle.Class{"output"}, bundle.WithThem([]bundle.Class{"output"}))
+	require.Equal(t, []bundle.Class{"controls", "detail", "env"}, bundle.WithThem([]bundle.Class{"env", "detail"}))
+	require.Equal(t, []bundle.Class{"controls", "detail", "recipe"}, bundle.WithThem([]bundle.Class{"recipe"}))
 	_, err := bundle.ParseClass("profile")
 	require.NoError(t, err)
 }

@@ -215,7 +215,7 @@ func found(c verify.ControlSeen) string {
 	switch {
 	case !c.Opened:
 		s = "value missing from the bundle"
-	case c.Equal:
+	case c.Equal, c.Kind == evidence.Unavailable:
 		s = field(c.Found)
 	default:
 		s = fmt.Sprintf("found %s, expected %s", quoted(c.Found), quoted(c.Expected))

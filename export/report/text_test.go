@@ -133,6 +133,7 @@ func TestWithheldIsSaid(t *testing.T) {
 	require.NotContains(t, got, "GREETING")
 	require.NotContains(t, got, "| a.txt")
 	require.Contains(t, got, "image, argv and limits: missing from the bundle")
+	require.Regexp(t, `(?m)^  argv +observed +equal +value missing from the bundle$`, got)
 	require.Regexp(t, `(?m)^  output +withheld, 4 blobs, not allowed$`, got)
 }
 

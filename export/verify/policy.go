@@ -13,7 +13,7 @@ import (
 type Policy struct {
 	Trust         Trust
 	Require       Level          // empty: Authentic
-	AllowWithheld []bundle.Class // what may be missing
+	AllowWithheld []bundle.Class // what may be missing, with what bundle.WithThem adds
 }
 
 // Trust is whom a reader trusts: a ledger, a bundle key alone, or nobody.
@@ -69,7 +69,9 @@ func ParseLevel(s string) (Level, error) {
 }
 
 // allows reports whether a blob of a class may be missing.
-func (p Policy) allows(c bundle.Class) bool { return slices.Contains(p.AllowWithheld, c) }
+func (p Policy) allows(c bundle.Class) bool {
+	return slices.Contains(bundle.WithThem(p.AllowWithheld), c)
+}
 
 // signs reports whether the trusted key itself has this ID.
 func (t Trust) signs(kid evidence.KeyID) bool { return !t.None() && evidence.KeyIDOf(t.key) == kid }

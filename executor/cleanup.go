@@ -156,14 +156,24 @@ func (r *run) vanish() departure {
 	give := time.Now().Add(removalBound)
 	var d departure
 	err := r.Driver.Remove(r.life, r.id)
-	d.already = errors.Is(err, ErrAbsent)
+	probe := func() <-chan outcome[Runtime] {
+		return launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
+	}
 	for calls, pause := 0, pollFirst; ; calls, pause = calls+1, min(2*pause, pollLast) {
-		// The daemon that answers the inspection must be the one the container was made by: its
-		// identity is read beside it, and that call ends later.
-		d.probe = launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
+		// The daemon that says "no such container" must be the one that made it. After a removal
+		// that it confirmed, its identity may be read beside the inspection; otherwise absence rests
+		// on the inspection alone, and the identity is read after it.
+		confirmed := err == nil
+		if confirmed {
+			d.probe = probe()
+		}
 		_, look := r.Driver.Inspect(r.life, r.id)
 		d.gone, d.present, d.err = errors.Is(look, ErrAbsent), look == nil, errors.Join(err, look)
+		d.already = d.gone && calls == 0 && errors.Is(err, ErrAbsent)
 		if d.gone || calls == removalCalls || time.Now().After(give) {
+			if !confirmed {
+				d.probe = probe()
+			}
 			return d
 		}
 		time.Sleep(pause)

@@ -50,6 +50,9 @@ func (r *run) conclude(context.Context) error {
 	}
 
 	output, kept := r.capture.result(r.plan.Handle)
+	if err := r.ledger.keep(kept...); err != nil {
+		return err
+	}
 	probed := <-probing
 	r.notePanic(probed.err)
 	again := probed.value.Refusals
@@ -59,9 +62,6 @@ func (r *run) conclude(context.Context) error {
 	after, obsErr := r.observed(evidence.AfterExit, probed.value, probed.err, again)
 	if obsErr != nil {
 		return obsErr
-	}
-	if err := r.ledger.keep(kept...); err != nil {
-		return err
 	}
 	return r.ledger.record(e, output, after)
 }

@@ -52,19 +52,25 @@ func (s *scribe) keep(w ...evidence.Withholdable) error {
 }
 
 func (s *scribe) do(bound time.Duration, f func(context.Context) error) error {
+	patient := bound == recordBound
 	if s.stalled.Load() {
 		bound = min(bound, stalledBound)
 	}
+	stalled := func() error {
+		if patient { // a stop event that came late says nothing about the ledger
+			s.stalled.Store(true)
+		}
+		return errStalled
+	}
 	ctx, cancel := context.WithTimeout(s.life, bound)
+	defer cancel()
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
-		cancel()
-		s.stalled.Store(true)
-		return errStalled
+		return stalled()
 	}
 	done := launch(func() (struct{}, error) {
-		defer func() { cancel(); <-s.turn }()
+		defer func() { <-s.turn }()
 		return struct{}{}, f(ctx)
 	})
 	select {
@@ -75,9 +81,8 @@ func (s *scribe) do(bound time.Duration, f func(context.Context) error) error {
 	select {
 	case o := <-done: // both came at once, or the recorder minded its context
 		return o.err
-	case <-time.After(stalledBound / 10):
-		s.stalled.Store(true)
-		return errStalled
+	case <-time.After(stalledBound):
+		return stalled()
 	}
 }
 

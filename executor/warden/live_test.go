@@ -10,6 +10,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,35 +37,22 @@ import (
 )
 
 // This binary is also its own watchdog and, for the crash, its own runner.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "watchdog" {
-		os.Exit(child(func(ctx context.Context) error {
-			d, err := docker.Open(os.Args[2])
-			if err != nil {
-				return err
-			}
-			return warden.WatchdogMain(ctx, d, os.Stdin, os.Stdout)
-		}))
-	}
-	if len(os.Args) > 5 && os.Args[1] == "runner" {
-		os.Exit(child(func(ctx context.Context) error {
-			s, err := open(os.Args[2], os.Args[3], os.Args[4])
-			if err != nil {
-				return err
-			}
-			_, err = s.warden(s.driver).Run(ctx, warden.RunRequest{Attempt: evidence.AttemptID(os.Args[5]), Path: s.source, Accepted: v1}, nil)
+func init() {
+	warden.Children["watchdog"] = func(args []string) error {
+		d, err := docker.Open(args[0])
+		if err != nil {
 			return err
-		}))
+		}
+		return warden.WatchdogMain(context.Background(), d, os.Stdin, os.Stdout)
 	}
-	os.Exit(m.Run())
-}
-
-func child(f func(context.Context) error) int {
-	if err := f(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	warden.Children["runner"] = func(args []string) error {
+		s, err := open(args[0], args[1], args[2])
+		if err != nil {
+			return err
+		}
+		_, err = s.warden(s.driver).Run(context.Background(), warden.RunRequest{Attempt: evidence.AttemptID(args[3]), Path: s.source, Accepted: v1}, nil)
+		return err
 	}
-	return 0
 }
 
 var v1 = []evidence.Reduction{evidence.ReducedCgroupV1}
@@ -114,35 +102,41 @@ func (s *site) warden(d executor.Driver) *warden.Warden {
 	})
 }
 
-var subject struct {
-	sync.Once
-	program string
-	err     error
-}
+// subject is the program of the image, built once and kept in memory.
+var subject = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "baildock-wardentest-")
+	if err != nil {
+		return nil, err
+	}
+	program := filepath.Join(dir, "subject")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "./testdata/subject")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	binary, err := os.ReadFile(program)
+	return binary, errors.Join(err, os.RemoveAll(dir))
+})
 
 // newSite makes a home with an initialised ledger, a source of two files, and the image.
 func newSite(t testing.TB) *site {
 	ctx := context.Background()
-	subject.Do(func() {
-		dir, err := os.MkdirTemp("", "baildock-wardentest-")
-		require.NoError(t, err)
-		subject.program = filepath.Join(dir, "subject")
-		build := exec.Command("go", "build", "-trimpath", "-o", subject.program, "./testdata/subject")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		out, err := build.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	})
+	binary, err := subject()
+	require.NoError(t, err)
 	top := t.TempDir()
 	home, src := filepath.Join(top, "home"), filepath.Join(top, "source")
 	require.NoError(t, os.Mkdir(home, 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(src, "dir"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(src, "a.txt"), []byte("one\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(src, "dir", "b.txt"), []byte("two\n"), 0o644))
+	program := filepath.Join(top, "subject")
+	require.NoError(t, os.WriteFile(program, binary, 0o755))
 	s, err := open(home, src, liveSocket())
 	require.NoError(t, err)
 	require.NoError(t, s.journal.Init(ctx, genesis(t)))
 
-	a, err := docker.BuildArchive(ctx, liveImage, []docker.ArchiveFile{{Host: subject.program, Dest: "/subject"}})
+	a, err := docker.BuildArchive(ctx, liveImage, []docker.ArchiveFile{{Host: program, Dest: "/subject"}})
 	require.NoError(t, err)
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(a.Write(ctx, w)) }()

@@ -76,6 +76,7 @@ func (w *Watchdog) Close() error {
 
 // guard is one child.
 type guard struct {
+	cmd   *exec.Cmd
 	in    *os.File // to the child; its end is what the child waits for
 	out   *os.File // from the child
 	ended chan error
@@ -100,7 +101,7 @@ func startGuard(program string, args []string) (*guard, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the watchdog: %w", err), in.Close(), out.Close())
 	}
-	g := &guard{in: in, out: out, ended: make(chan error, 1)}
+	g := &guard{cmd: cmd, in: in, out: out, ended: make(chan error, 1)}
 	go func() { g.ended <- cmd.Wait() }()
 	return g, nil
 }

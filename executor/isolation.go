@@ -2,8 +2,10 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/baildock/baildock/evidence"
 )
@@ -123,7 +125,7 @@ func (r *run) isolation(iso Isolation, refusals []Refusal) (evidence.IsolationOb
 	var lines []string
 	for _, f := range iso.Findings {
 		if !f.Equal {
-			lines = append(lines, fmt.Sprintf("control %d: expected %s, found %s (%s)", f.ID, f.Expected, f.Found, f.Reason))
+			lines = append(lines, fmt.Sprintf("control %d: expected %s, found %s (%s)", f.ID, r.portable(f.Expected), r.portable(f.Found), f.Reason))
 		}
 	}
 	if len(lines) > 0 || len(iso.Findings) != len(r.plan.Profile.Controls) {
@@ -155,11 +157,28 @@ func (r *run) controls(fs []Finding) ([]evidence.Control, evidence.BlobRef, erro
 		if err != nil {
 			return nil, evidence.BlobRef{}, err
 		}
-		values = append(values, evidence.ControlValue{ID: f.ID, Salt: salt, Expected: f.Expected, Found: f.Found})
+		v := evidence.ControlValue{ID: f.ID, Salt: salt, Expected: r.portable(f.Expected), Found: r.portable(f.Found)}
+		values = append(values, v)
 		controls = append(controls, evidence.Control{
-			ID: f.ID, Kind: f.Kind, Equal: f.Equal, Value: evidence.SaltedSum(salt, []byte(f.Found)), Reason: f.Reason,
+			ID: f.ID, Kind: f.Kind, Equal: f.Equal, Value: evidence.SaltedSum(salt, []byte(v.Found)), Reason: f.Reason,
 		})
 	}
 	ref, err := r.ledger.withhold(evidence.Marshal(values))
 	return controls, ref, err
+}
+
+// snapshotRole stands for the snapshot's place on this host, which is nobody else's business.
+const snapshotRole = "${SNAPSHOT}"
+
+// portable takes the snapshot's host path out of a value that was compared already, as it stands
+// and as JSON spells it.
+func (r *run) portable(value string) string {
+	if r.plan.Source == "" {
+		return value
+	}
+	value = strings.ReplaceAll(value, r.plan.Source, snapshotRole)
+	if spelled, err := json.Marshal(r.plan.Source); err == nil {
+		value = strings.ReplaceAll(value, string(spelled[1:len(spelled)-1]), snapshotRole)
+	}
+	return value
 }

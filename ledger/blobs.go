@@ -48,7 +48,7 @@ type Blobs interface {
 	// forgotten one restores it.
 	Put(ctx context.Context, blobs ...Blob) error
 	// Get returns the blob after checking that it hashes to key. It fails with
-	// *BlobAbsentError when there is none.
+	// *BlobAbsentError when there is none, and with *BlobDamagedError when it hashes to another.
 	Get(ctx context.Context, key BlobKey) (Blob, error)
 	// Forget removes the bytes for good and remembers that it did. Forgetting an unknown key fails
 	// with *BlobAbsentError.
@@ -66,4 +66,14 @@ func (e *BlobAbsentError) Error() string {
 		return fmt.Sprintf("blob %s was forgotten", e.Key)
 	}
 	return fmt.Sprintf("blob %s is absent", e.Key)
+}
+
+// BlobDamagedError says that a stored blob no longer has the digest it is named by.
+type BlobDamagedError struct {
+	Key BlobKey
+	How string
+}
+
+func (e *BlobDamagedError) Error() string {
+	return fmt.Sprintf("blob %s is damaged: %s", e.Key, e.How)
 }

@@ -53,6 +53,7 @@ type Checker struct {
 	heads  map[StreamID]*Head
 	tree   Frontier
 	hasher leafHasher
+	nodes  []Hash // of take
 }
 
 // NewChecker returns a checker that expects index 0.
@@ -61,26 +62,42 @@ func NewChecker() *Checker { return &Checker{heads: make(map[StreamID]*Head)} }
 // Check takes the next event and returns its leaf hash. It fails with *ChainError and then leaves
 // the checker as it was.
 func (c *Checker) Check(e Event) (Hash, error) {
-	if uint64(e.Index) != c.tree.Size() {
-		return Hash{}, chainError(e, "index", decimal(c.tree.Size()), decimal(uint64(e.Index)))
-	}
-	head := c.heads[e.Stream]
-	if head == nil {
-		head = &Head{Version: NoStream}
-	}
-	if e.Version != head.Version+1 {
-		return Hash{}, chainError(e, "version", (head.Version + 1).String(), e.Version.String())
-	}
-	if e.Version == 0 && len(e.Prev) != 0 || e.Version > 0 && !bytes.Equal(e.Prev, head.Leaf[:]) {
-		return Hash{}, chainError(e, "prev", hex.EncodeToString(head.prev()), hex.EncodeToString(e.Prev))
+	if err := c.follows(&e); err != nil {
+		return Hash{}, err
 	}
 	leaf := c.hasher.sum(&e)
-	if e.Version == 0 {
+	c.take(&e, leaf)
+	return leaf, nil
+}
+
+// follows checks that e may come next.
+func (c *Checker) follows(e *Event) error {
+	if uint64(e.Index) != c.tree.Size() {
+		return chainError(*e, "index", decimal(c.tree.Size()), decimal(uint64(e.Index)))
+	}
+	head := EmptyHead
+	if h := c.heads[e.Stream]; h != nil {
+		head = *h
+	}
+	if e.Version != head.Version+1 {
+		return chainError(*e, "version", (head.Version + 1).String(), e.Version.String())
+	}
+	if e.Version == 0 && len(e.Prev) != 0 || e.Version > 0 && !bytes.Equal(e.Prev, head.Leaf[:]) {
+		return chainError(*e, "prev", hex.EncodeToString(head.prev()), hex.EncodeToString(e.Prev))
+	}
+	return nil
+}
+
+// take moves on behind e and returns the tree nodes it completes, valid until the next call.
+func (c *Checker) take(e *Event, leaf Hash) []Hash {
+	head := c.heads[e.Stream]
+	if head == nil {
+		head = new(Head)
 		c.heads[e.Stream] = head
 	}
 	*head = Head{Version: e.Version, Leaf: leaf}
-	c.tree.Append(leaf)
-	return leaf, nil
+	c.nodes = c.tree.AppendNodes(c.nodes[:0], leaf)
+	return c.nodes
 }
 
 // Size returns the number of events checked so far.

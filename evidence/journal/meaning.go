@@ -51,9 +51,28 @@ func (m *Meaning) Genesis() *evidence.LedgerOpened { return m.keys.Opened }
 // Keys is the fold of the stream `ledger`.
 func (m *Meaning) Keys() *evidence.Keyring { return &m.keys }
 
+// Decoded is an event read ahead of its visit. Reading needs no order, so that several goroutines
+// may share it; visiting does.
+type Decoded struct {
+	Payload evidence.Payload // nil for a user's event, and with err
+	meta    evidence.Meta
+	err     error
+}
+
+// DecodeAhead reads an event as Visit would.
+func DecodeAhead(e ledger.Event) (d Decoded) {
+	if kind, _ := KindOf(e.Stream); kind != KindUser {
+		d.Payload, d.meta, d.err = Decode(e)
+	}
+	return d
+}
+
 // Visit takes the next event. It fails with *BadEventError on the first event that doesn't mean
 // what it should; the Meaning is then of no more use. Users' streams say nothing to it.
-func (m *Meaning) Visit(e ledger.Event) error {
+func (m *Meaning) Visit(e ledger.Event) error { return m.VisitDecoded(e, DecodeAhead(e)) }
+
+// VisitDecoded is Visit of an event that was read ahead.
+func (m *Meaning) VisitDecoded(e ledger.Event, d Decoded) error {
 	kind, id := KindOf(e.Stream)
 	if e.Index == 0 && kind != KindLedger {
 		return bad(e, "stream", string(GenesisStream), string(e.Stream))
@@ -67,14 +86,14 @@ func (m *Meaning) Visit(e ledger.Event) error {
 	if err := checkName(kind, id); err != nil {
 		return bad(e, "stream", "a name that holds a legal ID", err.Error())
 	}
-	p, meta, err := Decode(e)
-	if IsUnknown(err) {
-		m.carry(e, meta.Schema)
+	if IsUnknown(d.err) {
+		m.carry(e, d.meta.Schema)
 		return nil
 	}
-	if err != nil {
-		return err
+	if d.err != nil {
+		return d.err
 	}
+	p := d.Payload
 	switch kind {
 	case KindLedger:
 		return m.visitLedger(e, p)

@@ -86,7 +86,7 @@ func (s *Store) Get(ctx context.Context, key ledger.BlobKey) (ledger.Blob, error
 		return ledger.Blob{}, err
 	}
 	if out.Key() != key {
-		return ledger.Blob{}, fmt.Errorf("blob %s is damaged: its bytes hash to %s", key, out.Key())
+		return ledger.Blob{}, &ledger.BlobDamagedError{Key: key, How: "its bytes hash to " + out.Key().String()}
 	}
 	return out, nil
 }
@@ -100,14 +100,14 @@ func (c *conn) getBlob(key ledger.BlobKey, out *ledger.Blob) error {
 		return &ledger.BlobAbsentError{Key: key, Forgotten: ok}
 	}
 	if row.size < 0 || row.size > ledger.MaxBlob {
-		return fmt.Errorf("blob %s is damaged: its size is given as %d", key, row.size)
+		return &ledger.BlobDamagedError{Key: key, How: fmt.Sprintf("its size is given as %d", row.size)}
 	}
 	*out = ledger.Blob{Salt: row.salt, Data: make([]byte, 0, row.size)}
 	first := row.id * chunksPerBlob
 	return c.each(func(s *sqlite3.Stmt) (bool, error) {
 		chunk := s.ColumnRawBlob(0)
 		if int64(len(out.Data)+len(chunk)) > row.size {
-			return false, fmt.Errorf("blob %s is damaged: it has more than its %d bytes", key, row.size)
+			return false, &ledger.BlobDamagedError{Key: key, How: fmt.Sprintf("it has more than its %d bytes", row.size)}
 		}
 		out.Data = append(out.Data, chunk...)
 		return true, s.Err()

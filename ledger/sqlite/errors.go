@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/baildock/baildock/ledger"
 )
 
 // explain says what went wrong, why, and what may help. Errors that aren't SQLite's stay as they
@@ -15,6 +17,10 @@ func explain(err error, path, doing string) error {
 		return err
 	}
 	why := ""
+	if code == sqlite3.CORRUPT || code == sqlite3.NOTADB {
+		return &ledger.DamagedError{Err: err, What: fmt.Sprintf(
+			"can't %s at %s: it is damaged or isn't a ledger at all; keep it for inspection and restore a copy (%v)", doing, path, err)}
+	}
 	switch code {
 	case sqlite3.BUSY, sqlite3.LOCKED:
 		why = "another process kept it locked for too long; try again"
@@ -22,8 +28,6 @@ func explain(err error, path, doing string) error {
 		why = "the disk is full; free some space and try again"
 	case sqlite3.READONLY, sqlite3.PERM:
 		why = "it can't be written; check its permissions and whether the file system is mounted read-only"
-	case sqlite3.CORRUPT, sqlite3.NOTADB:
-		why = "it is damaged or isn't a ledger at all; keep it for inspection and restore a copy"
 	case sqlite3.IOERR:
 		why = "its disk reported an error; check the disk and the system log"
 	case sqlite3.CANTOPEN:

@@ -25,7 +25,6 @@ type script struct {
 	before  map[string]func() error
 	after   map[string]func() error
 	calls   []string
-	stage   string
 	runtime []Runtime // by probe; the last one stays
 	image   Image
 	compare func(Isolation, Inspection) Isolation

@@ -37,7 +37,8 @@ func TestBundleKeyForms(t *testing.T) {
 	require.NoError(t, err)
 	sealed, err := cryptoutils.MarshalPrivateKeyToEncryptedDER(key, password("right"))
 	require.NoError(t, err)
-	legacy, err := x509.EncryptPEMBlock(rand.Reader, "EC PRIVATE KEY", sec1, []byte("right"), x509.PEMCipherAES256) //nolint:staticcheck // what old tools write
+	//lint:ignore SA1019 what old tools write
+	legacy, err := x509.EncryptPEMBlock(rand.Reader, "EC PRIVATE KEY", sec1, []byte("right"), x509.PEMCipherAES256)
 	require.NoError(t, err)
 	openssl, err := os.ReadFile(filepath.Join("testdata", "pkcs8-encrypted.pem"))
 	require.NoError(t, err)

@@ -56,12 +56,6 @@ func (f *failure) hint(format string, args ...any) *failure {
 	return f
 }
 
-// coded gives the failure a stable code of its own.
-func (f *failure) coded(code string) *failure {
-	f.Code = code
-	return f
-}
-
 // usage is refused input, decided from the arguments alone.
 func usage(format string, args ...any) *failure {
 	return fail(exitUsage, codeUsage, format, args...)

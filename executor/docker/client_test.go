@@ -155,7 +155,7 @@ func TestReplies(t *testing.T) {
 		"not JSON":               {handler: replyJSON(200, "hello"), text: "unreadable reply"},
 		"repeated key":           {handler: replyJSON(200, strings.Replace(good, `"RestartCount": 0`, `"RestartCount": 0, "RestartCount": 0`, 1)), text: "repeated key"},
 		"another container":      {handler: replyJSON(200, strings.Replace(good, id.Hex(), other, 1)), text: "asked for container"},
-		"redirect":               {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) }, text: ""},
+		"redirect":               {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, text: ""},
 		"state without status":   {handler: replyJSON(200, strings.Replace(good, `"Status": "created"`, `"Status": 5`, 1)), text: "unreadable reply"},
 		"time that is no time":   {handler: replyJSON(200, strings.Replace(good, `"StartedAt": "0001-01-01T00:00:00Z"`, `"StartedAt": "yesterday"`, 1)), text: "a time"},
 		"labels that are a text": {handler: replyJSON(200, strings.Replace(good, `"Labels": {`, `"Labels": "x", "Other": {`, 1)), text: "unreadable reply"},

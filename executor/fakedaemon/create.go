@@ -197,7 +197,7 @@ func (c *config) merge(img *config) {
 	fill(&c.User, img.User)
 	fill(&c.WorkingDir, img.WorkingDir)
 	fill(&c.StopSignal, img.StopSignal)
-	if c.Entrypoint == nil || len(c.Entrypoint) == 0 {
+	if len(c.Entrypoint) == 0 {
 		if len(c.Cmd) == 0 {
 			c.Cmd = img.Cmd
 		}

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -75,6 +74,3 @@ func (p Policy) allows(c bundle.Class) bool {
 
 // signs reports whether the trusted key itself has this ID.
 func (t Trust) signs(kid evidence.KeyID) bool { return !t.None() && evidence.KeyIDOf(t.key) == kid }
-
-// isKey reports whether spki is the trusted key.
-func (t Trust) isKey(spki []byte) bool { return bytes.Equal(t.key, spki) }

@@ -10,16 +10,18 @@ import (
 
 // Libraries, by the short name the table uses.
 var libraries = map[string]string{
-	"cbor":     "github.com/fxamacker/cbor/v2",
-	"sumdb":    "golang.org/x/mod/sumdb",
-	"x/sys":    "golang.org/x/sys",
-	"x/sync":   "golang.org/x/sync",
-	"sqlite":   "github.com/ncruces/go-sqlite3",
-	"docker":   "github.com/docker/docker",
-	"go-git":   "github.com/go-git/go-git/v5",
-	"go-cose":  "github.com/veraison/go-cose",
-	"sigstore": "github.com/sigstore/sigstore",
-	"testify":  "github.com/stretchr/testify",
+	"cbor":      "github.com/fxamacker/cbor/v2",
+	"sumdb":     "golang.org/x/mod/sumdb",
+	"x/sys":     "golang.org/x/sys",
+	"x/sync":    "golang.org/x/sync",
+	"sqlite":    "github.com/ncruces/go-sqlite3",
+	"docker":    "github.com/docker/docker",
+	"go-billy":  "github.com/go-git/go-billy/v5",
+	"reference": "github.com/distribution/reference",
+	"go-git":    "github.com/go-git/go-git/v5",
+	"go-cose":   "github.com/veraison/go-cose",
+	"sigstore":  "github.com/sigstore/sigstore",
+	"testify":   "github.com/stretchr/testify",
 }
 
 // mayImport says what each package may import beside the standard library and packages below
@@ -36,9 +38,9 @@ var mayImport = map[string][]string{
 
 	"executor":            {"evidence"},
 	"executor/drivertest": {"executor", "evidence", "testify"},
-	"executor/docker":     {"executor", "evidence", "docker", "x/sys"},
+	"executor/docker":     {"executor", "evidence", "docker", "reference", "x/sys"},
 	"executor/fakedaemon": {},
-	"executor/source":     {"evidence", "go-git", "x/sys"},
+	"executor/source":     {"evidence", "go-git", "go-billy", "x/sys"},
 	"executor/warden":     {"executor", "executor/source", "evidence/journal", "evidence", "ledger", "x/sys"},
 
 	"projections": {"evidence/journal", "evidence", "ledger", "sqlite"},

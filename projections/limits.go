@@ -10,5 +10,5 @@ const (
 	maxProblem   = 512     // bytes of a problem's text in a row
 	maxListed    = 10      // candidates an ambiguous prefix lists
 	busyTimeout  = 10 * time.Second
-	lockPause    = 10 * time.Millisecond // between two tries at the file's lock
+	lockPause    = 5 * time.Millisecond // between two tries at the file's lock
 )

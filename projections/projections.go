@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"syscall"
 
 	"github.com/baildock/baildock/ledger"
 )
@@ -93,7 +92,7 @@ func (p *Projections) with(ctx context.Context, f func(*conn) error) error {
 }
 
 func (p *Projections) once(ctx context.Context, f func(*conn) error) (err error) {
-	if err := p.lock.take(ctx, syscall.LOCK_SH); err != nil {
+	if err := p.lock.share(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.lock.release()) }()

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -40,7 +39,7 @@ func (p *Projections) rebuild(ctx context.Context, must bool) error {
 	if err := p.drop(); err != nil && !isDamage(err) {
 		return err
 	}
-	if err := p.lock.take(ctx, syscall.LOCK_EX); err != nil {
+	if err := p.lock.own(ctx); err != nil {
 		return err
 	}
 	if done, err := p.rebuiltByOther(ctx, before, must); done || err != nil {

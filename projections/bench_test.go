@@ -1,0 +1,134 @@
+package projections_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/evidencetest"
+	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/ledger"
+	"github.com/baildock/baildock/ledger/sqlite"
+	"github.com/baildock/baildock/projections"
+)
+
+// grow fills a ledger with finished attempts, up to about so many events.
+func grow(b *testing.B, led ledger.Ledger, events int) {
+	b.Helper()
+	j := journal.New(journal.Config{Ledger: led, Actor: "bench"})
+	require.NoError(b, j.Init(b.Context(), genesis()))
+	each := len(evidencetest.Success().Finished())
+	var writers errgroup.Group
+	writers.SetLimit(64) // so that appends share commits
+	for i := range events / each {
+		writers.Go(func() error {
+			h := evidencetest.Success()
+			h.Registered.Attempt = evidence.AttemptID(fmt.Sprintf("a-%07d", i))
+			h.Exited.ExitCode = int64(i % 3)
+			var batch []ledger.Prepared
+			for n, p := range h.Finished() {
+				m := evidence.Meta{Schema: evidence.SchemaVersion, Actor: "bench", Nonce: evidence.Nonce{byte(n), byte(i), byte(i >> 8), byte(i >> 16)}}
+				meta, data := evidence.Encode(p, m)
+				batch = append(batch, ledger.Prepared{Type: p.EventType(), Time: int64(i), Media: evidence.Media, Meta: meta, Data: data})
+			}
+			_, err := led.Append(context.Background(), journal.AttemptStream(h.Registered.Attempt), ledger.NoStream, batch...)
+			return err
+		})
+	}
+	require.NoError(b, writers.Wait())
+}
+
+// peakHeap samples the heap in use until stopped.
+func peakHeap() (stop func() uint64) {
+	done, peak := make(chan struct{}), uint64(0)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			peak = max(peak, m.HeapInuse)
+			select {
+			case <-done:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	})
+	return func() uint64 { close(done); all.Wait(); return peak }
+}
+
+// BenchmarkRebuild folds a whole log into a new file (req U3). The baseline of the same run reads
+// the same log and decodes every event, and nothing else.
+func BenchmarkRebuild(b *testing.B) {
+	for _, events := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprint(events), func(b *testing.B) {
+			led, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"), sqlite.Options{})
+			require.NoError(b, err)
+			defer func() { require.NoError(b, led.Close()) }()
+			grow(b, led, events)
+			size, err := led.Size(b.Context())
+			require.NoError(b, err)
+			path := filepath.Join(b.TempDir(), "projections.db")
+
+			var baseline, rebuild time.Duration
+			var peak uint64
+			for b.Loop() {
+				start := time.Now()
+				for e, err := range led.ReadAll(b.Context(), 0) {
+					require.NoError(b, err)
+					if _, _, err := journal.Decode(e); err != nil {
+						b.Fatal(err)
+					}
+				}
+				baseline += time.Since(start)
+				runtime.GC()
+				stop := peakHeap()
+				start = time.Now()
+				p, err := projections.Open(b.Context(), path, led, nil)
+				require.NoError(b, err)
+				rebuild += time.Since(start)
+				peak = max(peak, stop())
+				require.NoError(b, p.Close())
+				path += "x"
+			}
+			n := float64(size) * float64(b.N)
+			b.ReportMetric(n/rebuild.Seconds(), "events/s")
+			b.ReportMetric(rebuild.Seconds()/baseline.Seconds(), "÷read+decode")
+			b.ReportMetric(float64(peak)/(1<<20), "peak-heap-MB")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkCatchUp asks one question after one more attempt on a long log (req U6).
+func BenchmarkCatchUp(b *testing.B) {
+	led, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"), sqlite.Options{})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, led.Close()) }()
+	grow(b, led, 100_000)
+	path := filepath.Join(b.TempDir(), "projections.db")
+	p, err := projections.Open(b.Context(), path, led, nil)
+	require.NoError(b, err)
+	require.NoError(b, p.Close())
+	j := journal.New(journal.Config{Ledger: led, Actor: "bench"})
+	n := 0
+	for b.Loop() {
+		n++
+		_, err := j.Register(b.Context(), registration(evidence.AttemptID(fmt.Sprint("new-", n)), evidencetest.Success()))
+		require.NoError(b, err)
+		p, err := projections.Open(b.Context(), path, led, nil)
+		require.NoError(b, err)
+		rows, err := p.Attempts(b.Context(), projections.Filter{Limit: 20})
+		require.NoError(b, err)
+		require.Len(b, rows, 20)
+		require.NoError(b, p.Close())
+	}
+}

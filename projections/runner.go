@@ -8,6 +8,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/ledger"
 )
 
@@ -136,20 +137,41 @@ type batch struct {
 	leaf  ledger.Hash // of the last event
 }
 
-// readAhead reads and decodes batches while earlier ones are stored.
+// raw is a run of events as read.
+type raw struct {
+	attempts []ledger.Event
+	last     ledger.Event
+}
+
+func (r raw) decode() batch {
+	b := batch{items: make([]item, 0, len(r.attempts)), next: r.last.Index + 1, leaf: r.last.Leaf()}
+	for _, e := range r.attempts {
+		if it, ok := decode(e); ok {
+			b.items = append(b.items, it)
+		}
+	}
+	return b
+}
+
+// readAhead reads batches, and decodes them side by side, while earlier ones are stored. They
+// come in order.
 func readAhead(ctx context.Context, led ledger.Ledger, from ledger.Index) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		type result struct {
-			batch batch
+		type decoded struct {
+			batch chan batch // of capacity 1, so that no decoder ever waits
 			err   error
 		}
-		ahead := make(chan result, batchesAhead)
+		ahead := make(chan decoded, batchesAhead)
 		go func() {
 			defer close(ahead)
-			for b, err := range batches(ctx, led, from) {
+			for r, err := range batches(ctx, led, from) {
+				d := decoded{make(chan batch, 1), err}
+				if err == nil {
+					go func() { d.batch <- r.decode() }()
+				}
 				select {
-				case ahead <- result{b, err}:
+				case ahead <- d:
 				case <-ctx.Done():
 					return
 				}
@@ -160,8 +182,12 @@ func readAhead(ctx context.Context, led ledger.Ledger, from ledger.Index) iter.S
 			for range ahead {
 			}
 		}()
-		for r := range ahead {
-			if !yield(r.batch, r.err) || r.err != nil {
+		for d := range ahead {
+			if d.err != nil {
+				yield(batch{}, d.err)
+				return
+			}
+			if !yield(<-d.batch, nil) {
 				return
 			}
 		}
@@ -171,26 +197,24 @@ func readAhead(ctx context.Context, led ledger.Ledger, from ledger.Index) iter.S
 	}
 }
 
-func batches(ctx context.Context, led ledger.Ledger, from ledger.Index) iter.Seq2[batch, error] {
-	return func(yield func(batch, error) bool) {
-		var b batch
-		var last ledger.Event
+func batches(ctx context.Context, led ledger.Ledger, from ledger.Index) iter.Seq2[raw, error] {
+	return func(yield func(raw, error) bool) {
+		var r raw
 		events, size := 0, 0
 		flush := func() bool {
-			b.next, b.leaf = last.Index+1, last.Leaf()
-			ok := yield(b, nil)
-			b, events, size = batch{}, 0, 0
+			ok := yield(r, nil)
+			r, events, size = raw{}, 0, 0
 			return ok
 		}
 		for e, err := range led.ReadAll(ctx, from) {
 			if err != nil {
-				yield(batch{}, err)
+				yield(raw{}, err)
 				return
 			}
-			if it, ok := decode(e); ok {
-				b.items = append(b.items, it)
+			if kind, _ := journal.KindOf(e.Stream); kind == journal.KindAttempt {
+				r.attempts = append(r.attempts, e)
 			}
-			last, events, size = e, events+1, size+len(e.Meta)+len(e.Data)
+			r.last, events, size = e, events+1, size+len(e.Meta)+len(e.Data)
 			if (events == batchEvents || size >= batchBytes) && !flush() {
 				return
 			}

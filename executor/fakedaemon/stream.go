@@ -137,6 +137,9 @@ func (s *stream) close() {
 
 // end finishes the stream properly, unless it was told to stay silent: then it waits for the client.
 func (s *stream) end() {
+	if s.before != nil || len(s.instead) > 0 {
+		s.send(nil) // a stream that had nothing to say still goes wrong
+	}
 	if s.silent {
 		s.linger()
 	}

@@ -120,9 +120,13 @@ func onFlow(c Call, k FaultKind) Effect {
 	case KindSilent:
 		return Silent{within}
 	case KindMalformed:
-		return Malformed{}
+		if c != CallCopyFrom { // whose bytes may be any
+			return Malformed{}
+		}
 	case KindOversized:
-		return Oversized{}
+		if c != CallCopyFrom {
+			return Oversized{}
+		}
 	case KindLost:
 		if c == CallEvents {
 			return Lost{}

@@ -44,7 +44,12 @@ type failure struct {
 	Code string `json:"code"`
 	What string `json:"what"`
 	Fix  string `json:"hint,omitempty"`
-	err  error
+
+	// Of a version conflict.
+	Expected string `json:"expected,omitempty"`
+	Actual   string `json:"actual,omitempty"`
+
+	err error
 }
 
 func (f *failure) Error() string { return f.What }
@@ -101,8 +106,9 @@ func classify(err error) *failure {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &conflict):
-		return fail(exitConflict, codeConflict, "%v", err).
-			hint("read the stream again, then append after its last version")
+		f := fail(exitConflict, codeConflict, "%v", err).hint("read the stream again, then append after its last version")
+		f.Expected, f.Actual = conflict.Expected.String(), conflict.Actual.String()
+		return f
 	case errors.Is(err, ledger.ErrUnknownOutcome):
 		return fail(exitInternal, codeUnknown, "%v", err).
 			hint("it may or may not be stored: read the stream before trying again")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -23,9 +24,10 @@ type ui struct {
 	errTerm  bool
 	json     bool
 	quiet    bool
-	staged   bool // a line of stages is open on the terminal
 
-	stagesPlain bool // stages never share a line
+	mu          sync.Mutex // stages come from several goroutines
+	staged      bool       // a line of stages is open on the terminal
+	stagesPlain bool       // stages never share a line
 }
 
 func newUI(out, err io.Writer) *ui {
@@ -68,6 +70,8 @@ func (u *ui) stage(stage, text string) {
 		said += " " + text
 	}
 	said = visible(said)
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if !u.errTerm || u.stagesPlain {
 		fmt.Fprintf(u.err, "baildock: %s\n", said)
 		return
@@ -87,6 +91,8 @@ func (u *ui) say(text string) { fmt.Fprintf(u.err, "baildock: %s\n", visible(tex
 
 // progressDone ends a line of stages, if one is open.
 func (u *ui) progressDone() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if u.staged {
 		u.staged = false
 		fmt.Fprintln(u.err)

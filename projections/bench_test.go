@@ -108,7 +108,7 @@ func BenchmarkRebuild(b *testing.B) {
 	}
 }
 
-// BenchmarkCatchUp asks one question after one more attempt on a long log (req U6).
+// BenchmarkCatchUp asks one question after one more attempt on a long log (toward U6).
 func BenchmarkCatchUp(b *testing.B) {
 	led, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"), sqlite.Options{})
 	require.NoError(b, err)

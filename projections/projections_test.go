@@ -142,7 +142,7 @@ func ids(rows []projections.AttemptRow) []string {
 	return out
 }
 
-// req S1
+// Toward S1: the other tables come with their rows.
 func TestRowsTellWhatTheEventsTell(t *testing.T) {
 	for name, backend := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestRowsTellWhatTheEventsTell(t *testing.T) {
 	}
 }
 
-// req S1 req S2
+// Toward S1 and S2.
 func TestAttemptsAreFiltered(t *testing.T) {
 	w := newWorld(t, ledgertest.NewMem())
 	h := evidencetest.Success()
@@ -338,7 +338,7 @@ func TestWhatCannotBeReadIsAProblemOfItsAttempt(t *testing.T) {
 // A log grows by random steps of several attempts; a file that followed it step by step, through
 // reopenings, equals one folded from zero.
 //
-// req S1
+// Toward S1: the other tables come with their rows.
 func TestRebuildEqualsIncremental(t *testing.T) {
 	for name, backend := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -512,7 +512,7 @@ func TestAnyFlippedByteIsNoticedOrHarmless(t *testing.T) {
 
 // Several processes share the file, one of them rebuilds it again and again.
 //
-// req S1 req S3
+// Toward S1. req S3
 func TestManyHoldersAndARebuilder(t *testing.T) {
 	for name, backend := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -592,7 +592,7 @@ func TestProgressAndCancel(t *testing.T) {
 
 // The views answer in plain words.
 //
-// req S2
+// Toward S2: the same views answer `query sql`.
 func TestViewsCanBeRead(t *testing.T) {
 	w := newWorld(t, ledgertest.NewMem())
 	end(t, w.begin(t, "one"), as)

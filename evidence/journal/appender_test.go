@@ -76,7 +76,7 @@ func TestABatchIsOneCommitAndIllegalEventsNeverReachTheLedger(t *testing.T) {
 	requireSound(t, led)
 }
 
-// req G5
+// Toward G5: the recovery that removes a start in flight comes with its own rows.
 func TestAFenceIsAChangedGeneration(t *testing.T) {
 	for _, by := range []evidence.FencedBy{evidence.FencedByCancel, evidence.FencedByRecover} {
 		t.Run(string(by), func(t *testing.T) {

@@ -97,7 +97,7 @@ func TestChangeUseCasesRefuse(t *testing.T) {
 	require.Equal(t, before, size(t, led))
 }
 
-// req H1 req H3
+// req H1
 func TestAContextMayAskForPaths(t *testing.T) {
 	led, j := begin(t)
 	change(t, j, "c")

@@ -30,6 +30,7 @@ var libraries = map[string]string{
 var mayImport = map[string][]string{
 	"ledger":            {"sumdb", "cbor"},
 	"ledger/sqlite":     {"ledger", "sqlite", "sumdb", "x/sys"},
+	"ledger/witness":    {"ledger", "sumdb", "formats"},
 	"ledger/ledgertest": {"ledger", "sumdb", "testify"},
 
 	"evidence":              {"cbor"},

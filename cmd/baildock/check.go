@@ -141,7 +141,10 @@ func (p *program) runRegistered(c *cli.Context, h *home, e engine, name string, 
 	if subject.Path, err = filepath.EvalSymlinks(r.Path); err != nil {
 		return fail(exitUsage, "source_not_found", "%q can't be found: %w", r.Path, err)
 	}
-	if err := source.Check(c.Context, subject, reservedIn(c)); err != nil {
+	if e.reserved, err = reservedIn(c); err != nil {
+		return err
+	}
+	if err := source.Check(c.Context, subject, e.reserved); err != nil {
 		return err
 	}
 	return p.perform(c, h, e, r)

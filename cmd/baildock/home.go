@@ -111,17 +111,21 @@ func ledgerPath(c *cli.Context, dir string) (string, error) {
 }
 
 // reservedIn is what never enters a snapshot: home, ledger, keys and Docker socket in use.
-func reservedIn(c *cli.Context) []source.Reserved {
-	var out []source.Reserved
-	if dir, err := homeDir(c); err == nil {
-		out = append(out,
-			source.Reserved{Kind: source.ReservedHome, Path: dir},
-			source.Reserved{Kind: source.ReservedKeys, Path: filepath.Join(dir, keysName)})
-		if path, err := ledgerPath(c, dir); err == nil {
-			out = append(out, source.Reserved{Kind: source.ReservedLedger, Path: path})
-		}
+func reservedIn(c *cli.Context) ([]source.Reserved, error) {
+	dir, err := homeDir(c)
+	if err != nil {
+		return nil, err
 	}
-	return append(out, source.Reserved{Kind: source.ReservedSocket, Path: strings.TrimPrefix(c.String("docker-socket"), "unix://")})
+	path, err := ledgerPath(c, dir)
+	if err != nil {
+		return nil, err
+	}
+	return []source.Reserved{
+		{Kind: source.ReservedHome, Path: dir},
+		{Kind: source.ReservedKeys, Path: filepath.Join(dir, keysName)},
+		{Kind: source.ReservedLedger, Path: path},
+		{Kind: source.ReservedSocket, Path: strings.TrimPrefix(c.String("docker-socket"), "unix://")},
+	}, nil
 }
 
 // homeFile tells a home from others; its inode tells it from a copy of itself.

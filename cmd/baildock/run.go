@@ -71,25 +71,28 @@ func (p *program) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := source.Check(c.Context, subject, reservedIn(c)); err != nil {
-		return err
-	}
-	if c.Bool("print-request") {
-		return p.printRequest(c, id, cmd, subject)
-	}
-	return p.withEngine(c, func(e engine) error {
-		return withHome(c, actorRunner, func(h *home) error { return p.registerAndRun(c, h, e, id, cmd, subject, reductions) })
-	})
-}
-
-func (p *program) registerAndRun(c *cli.Context, h *home, e engine, id evidence.AttemptID, cmd command, subject source.Subject, reductions []evidence.Reduction) error {
-	_, err := h.journal.Register(c.Context, journal.Registration{
-		Attempt: id, Subject: subject.Subject, Recipe: cmd.recipe, Environment: cmd.env,
-	})
+	reserved, err := reservedIn(c)
 	if err != nil {
 		return err
 	}
-	return p.perform(c, h, e, warden.RunRequest{Attempt: id, Path: subject.Path, Accepted: reductions})
+	if err := source.Check(c.Context, subject, reserved); err != nil {
+		return err
+	}
+	if c.Bool("print-request") {
+		return p.printRequest(c, id, cmd, subject, reserved)
+	}
+	return p.withEngine(c, func(e engine) error {
+		e.reserved = reserved
+		return withHome(c, actorRunner, func(h *home) error {
+			_, err := h.journal.Register(c.Context, journal.Registration{
+				Attempt: id, Subject: subject.Subject, Recipe: cmd.recipe, Environment: cmd.env,
+			})
+			if err != nil {
+				return err
+			}
+			return p.perform(c, h, e, warden.RunRequest{Attempt: id, Path: subject.Path, Accepted: reductions})
+		})
+	})
 }
 
 // engine is what a run needs beside a home: a daemon's driver and a watchdog that waits.
@@ -97,6 +100,8 @@ type engine struct {
 	driver *docker.Driver
 	dog    *warden.Watchdog
 	self   string // this program's own file
+
+	reserved []source.Reserved // what never enters a snapshot
 }
 
 // withEngine prepares an engine before anything is recorded, so that a bad flag records nothing.
@@ -105,14 +110,14 @@ func (p *program) withEngine(c *cli.Context, work func(engine) error) (err error
 	if e.driver, err = p.openDaemon(c); err != nil {
 		return err
 	}
-	defer func() { err = joinFailure(err, e.driver.Close()) }()
+	defer func() { p.closed(e.driver.Close()) }()
 	if e.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
 	if e.dog, err = warden.StartWatchdog(e.self, "watchdog", "--docker-socket", c.String("docker-socket")); err != nil {
 		return err
 	}
-	defer func() { err = joinFailure(err, e.dog.Close()) }()
+	defer func() { p.closed(e.dog.Close()) }()
 	return work(e)
 }
 
@@ -121,7 +126,7 @@ func (p *program) perform(c *cli.Context, h *home, e engine, req warden.RunReque
 	finishTee := p.teeInto(c, &req)
 	w := warden.New(warden.Config{
 		Home: warden.Home{Dir: h.dir, ID: h.file.Home}, Journal: h.journal, Driver: e.driver, Watchdog: e.dog,
-		Reserved: reservedIn(c), LedgerDir: filepath.Dir(h.ledgerPath), Probe: probe(e.driver, e.self), Local: sqlite.RefuseNetwork,
+		Reserved: e.reserved, LedgerDir: filepath.Dir(h.ledgerPath), Probe: probe(e.driver, e.self), Local: sqlite.RefuseNetwork,
 	})
 	res, runErr := w.Run(c.Context, req, p.ui.stage)
 	runErr = errors.Join(runErr, finishTee())
@@ -209,7 +214,7 @@ func probe(d *docker.Driver, self string) *warden.Probe {
 }
 
 // printRequest prints what a run would bind, without recording anything.
-func (p *program) printRequest(c *cli.Context, id evidence.AttemptID, cmd command, subject source.Subject) error {
+func (p *program) printRequest(c *cli.Context, id evidence.AttemptID, cmd command, subject source.Subject, reserved []source.Reserved) error {
 	r := evidence.Request{
 		Attempt: id, Generation: 1, Recipe: cmd.recipe.Digest(), Toolchain: cmd.recipe.Toolchain,
 		Environment: cmd.env.Digest(), Profile: profileOf(cmd.recipe).Digest(),
@@ -224,7 +229,7 @@ func (p *program) printRequest(c *cli.Context, id evidence.AttemptID, cmd comman
 		Sequence uint64                 `json:"generation"`
 	}{Attempt: id, Source: sourceView{Kind: subject.Kind, Revision: subject.Revision}, Argv: cmd.recipe.Argv(), Recipe: recipeView(cmd), Sequence: 1}
 	if subject.Kind == evidence.SubjectDirectory {
-		content, err := source.Digest(c.Context, subject, reservedIn(c))
+		content, err := source.Digest(c.Context, subject, reserved)
 		if err != nil {
 			return err
 		}
@@ -249,16 +254,12 @@ func newAttemptID(now time.Time) (evidence.AttemptID, error) {
 	return evidence.ParseAttemptID(now.UTC().Format("20060102-150405.000") + "-" + n.String()[:8])
 }
 
-// joinFailure adds what went wrong while closing, without hiding how the verb ended.
-func joinFailure(err, closing error) error {
-	if closing == nil {
-		return err
+// closed tells what went wrong while closing: how the attempt ended is recorded and stays the
+// exit code.
+func (p *program) closed(err error) {
+	if err != nil {
+		p.ui.say(err.Error())
 	}
-	var v verdict
-	if errors.As(err, &v) {
-		return closing
-	}
-	return errors.Join(err, closing)
 }
 
 // watchdogCommand is the child that guards a container; probeCommand is what runs inside a probe.

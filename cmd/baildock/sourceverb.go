@@ -32,7 +32,11 @@ func (p *program) sourceDigest(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	content, err := source.Digest(c.Context, subject, reservedIn(c))
+	reserved, err := reservedIn(c)
+	if err != nil {
+		return err
+	}
+	content, err := source.Digest(c.Context, subject, reserved)
 	if err != nil {
 		return err
 	}

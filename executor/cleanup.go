@@ -46,9 +46,6 @@ func (r *run) cleanup() {
 	if r.output != nil {
 		r.note(r.output.Close())
 	}
-	if r.guard != nil && r.gone {
-		r.note(r.guard.Release())
-	}
 	if err := r.tee.close(); err != nil {
 		r.Progress("tee", err.Error())
 	}
@@ -56,11 +53,7 @@ func (r *run) cleanup() {
 
 func (r *run) ruleOut(e evidence.CreateRuledOut) {
 	// Custody that could not be recorded needs no closing, and the recorder refuses to.
-	if err := r.ledger.record(e); err != nil {
-		r.note(err)
-		return
-	}
-	r.gone = true
+	r.note(r.ledger.record(e))
 }
 
 // find looks once, by both labels, for the container of a create whose reply was lost. What it
@@ -97,13 +90,19 @@ func (r *run) open(s evidence.CleanupState, code string, cause error) bool {
 // remove removes the container by full ID, after both its labels were checked, and confirms that
 // it is gone (req E3).
 func (r *run) remove() {
+	order := r.after
+	if !r.onRecord {
+		order = append(order, r.arrival)
+	}
 	if !r.owned() {
+		// What the daemon answered to our create is kept (req E4); what a lookup found and an
+		// inspection contradicts is not.
+		if len(order) > 0 && !r.arrival.Discovered {
+			r.note(r.ledger.record(order...))
+		}
 		return
 	}
-	order := []evidence.Payload{evidence.RemovalOrdered{Handle: r.plan.Handle, Container: r.id}}
-	if !r.onRecord {
-		order = append([]evidence.Payload{r.arrival}, order...)
-	}
+	order = append(order, evidence.RemovalOrdered{Handle: r.plan.Handle, Container: r.id})
 	if err := r.ledger.record(order...); err != nil {
 		r.note(err)
 		if !r.onRecord {
@@ -119,8 +118,18 @@ func (r *run) remove() {
 	if !r.gone {
 		return
 	}
+	released := launch(func() (struct{}, error) { return struct{}{}, r.release() })
 	r.Progress("removed", string(s))
 	r.note(r.ledger.record(evidence.RemovalObserved{Handle: r.plan.Handle, State: s}))
+	r.note((<-released).err)
+}
+
+// release ends the watchdog of a container that is gone. While one may exist, it stays.
+func (r *run) release() error {
+	if r.guard == nil {
+		return nil
+	}
+	return r.guard.Release()
 }
 
 // owned checks both labels of the container behind the ID.

@@ -50,20 +50,26 @@ func (r *run) conclude(context.Context) error {
 	}
 
 	output, kept := r.capture.result(r.plan.Handle)
-	if err := r.ledger.keep(kept...); err != nil {
-		return err
+	err = r.ledger.keep(kept...)
+	if err == nil {
+		err = r.ledger.record(e, output)
 	}
 	probed := <-probing
 	r.notePanic(probed.err)
+	if err != nil {
+		return err
+	}
 	again := probed.value.Refusals
 	if probed.err != nil {
 		again = []Refusal{{daemonCode(probed.err), probed.err.Error()}}
 	}
-	after, obsErr := r.observed(evidence.AfterExit, probed.value, probed.err, again)
-	if obsErr != nil {
-		return obsErr
+	after, err := r.observed(evidence.AfterExit, probed.value, probed.err, again)
+	if err != nil {
+		return err
 	}
-	return r.ledger.record(e, output, after)
+	// It is stored in the commit that orders the removal.
+	r.after = []evidence.Payload{after}
+	return nil
 }
 
 // joinLive takes what ran beside the watch: the start's events, the stop's, the kill, the kernel.

@@ -97,6 +97,7 @@ type run struct {
 	lost     error                     // why the create's answer proves nothing
 	gone     bool                      // nothing can exist any more
 
+	after  []evidence.Payload // the daemon after the exit, not stored yet
 	output Output
 	exits  <-chan Exit
 	guard  Guard

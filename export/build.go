@@ -2,11 +2,11 @@ package export
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/ledger"
 	"github.com/baildock/baildock/schemas"
@@ -18,6 +18,7 @@ type Request struct {
 	At         *ledger.Index        // as of which event, inclusive; nil: the last one
 	Withhold   []bundle.Class       // what to leave out, with what bundle.WithThem adds
 	Checkpoint ledger.CheckpointSigner
+	ProveFrom  []byte // a checkpoint's note that readers keep; the bundle shows how its tree relates to theirs
 }
 
 // Summary says what a built bundle holds.
@@ -43,7 +44,7 @@ type Exported struct {
 
 // Build reads the log and returns the payload of a bundle. It appends no event. It fails with
 // *AbsentError, *UnfinishedError, *TooEarlyError or *UnsealedError where the log doesn't hold what
-// the bundle must show.
+// the bundle must show, and with *ForeignError or *BehindError where ProveFrom isn't of its tree.
 //
 // The checkpoint is signed for the size At + 1 and, if that is the ledger's whole size, kept.
 func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, error) {
@@ -75,11 +76,16 @@ func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, 
 	if err != nil {
 		return nil, Summary{}, err
 	}
+	kept, err := c.relate(ctx, led, cp, r.ProveFrom)
+	if err != nil {
+		return nil, Summary{}, err
+	}
 	c.upTo(at)
 	p, sum, err := assemble(ctx, led, c, cp, r.Withhold)
 	if err != nil {
 		return nil, Summary{}, err
 	}
+	p.Kept = kept
 	payload, err := p.Marshal()
 	return payload, sum, err
 }
@@ -162,19 +168,7 @@ func identify(p *bundle.Payload, cp ledger.Checkpoint) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	p.Ledger = bundle.IdentityOf(*keys.Opened)
-	var known []ed25519.PublicKey
-	for _, spki := range keys.Live(evidence.RoleCheckpoint) {
-		k, err := evidence.ParseCheckpointKey(spki)
-		if err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-		known = append(known, k)
-	}
-	verifiers, err := ledger.Ed25519Verifiers(p.Ledger.Origin, known...)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	if _, err := ledger.OpenCheckpoint(cp.Note, p.Ledger.Origin, verifiers); err != nil {
+	if _, err := journal.OpenCheckpoint(&keys, cp.Note); err != nil {
 		return fmt.Errorf("export: the checkpoint key is not one of this ledger's: %w", err)
 	}
 	return nil

@@ -45,3 +45,27 @@ func (e *UnsealedError) Error() string {
 	}
 	return fmt.Sprintf("nothing follows the judgement in %s, so a bundle couldn't show that it is complete; export without --at, which seals them", strings.Join(names, ", "))
 }
+
+// ForeignError says that a kept checkpoint isn't one of this ledger's.
+type ForeignError struct{ Err error }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("the kept checkpoint is not this ledger's: %v", e.Err)
+}
+
+func (e *ForeignError) Unwrap() error { return e.Err }
+
+// BehindError says that the ledger's own key signed a tree that the ledger doesn't hold: events
+// that were there are gone, or others stand in their place.
+type BehindError struct {
+	Kept      uint64 // size of the kept checkpoint
+	Size      uint64 // of the ledger
+	Rewritten bool   // the size is there, with another root
+}
+
+func (e *BehindError) Error() string {
+	if e.Rewritten {
+		return fmt.Sprintf("the first %d events are not those of the kept checkpoint: the ledger was rewritten", e.Kept)
+	}
+	return fmt.Sprintf("the kept checkpoint is of %d events and the ledger holds %d: it was cut, or an old copy was restored", e.Kept, e.Size)
+}

@@ -25,6 +25,24 @@ type Payload struct {
 	Blobs      []Blob    `cbor:"6,keyasint" json:"blobs"`      // sorted by digest
 	Missing    []Missing `cbor:"7,keyasint" json:"missing"`    // sorted by digest
 	Schemas    []Schema  `cbor:"8,keyasint" json:"schemas"`    // sorted by name
+
+	Kept *Kept `cbor:"9,keyasint,omitempty" json:"kept,omitempty"` // nil: no other checkpoint is related to this tree
+}
+
+// Kept relates the bundle's tree to another one of the same ledger, whose checkpoint a reader kept:
+// the smaller of the two is a prefix of the larger.
+type Kept struct {
+	Size  uint64        `cbor:"1,keyasint" json:"size"` // leaves of the other tree, at least 1, never At + 1
+	Root  ledger.Hash   `cbor:"2,keyasint" json:"root"`
+	Proof []ledger.Hash `cbor:"3,keyasint" json:"proof"` // consistency proof (RFC 6962 §2.1.2) between the two sizes
+}
+
+// Verify checks the relation to the tree of that size and root.
+func (k Kept) Verify(size uint64, root ledger.Hash) error {
+	if k.Size < size {
+		return ledger.VerifyConsistency(k.Size, k.Root, size, root, k.Proof)
+	}
+	return ledger.VerifyConsistency(size, root, k.Size, k.Root, k.Proof)
 }
 
 // Role says why a stream is in the bundle.
@@ -194,6 +212,9 @@ func (p Payload) checkLists() error {
 	}
 	if len(p.Schemas) > MaxSchemas {
 		return fmt.Errorf("%d schemas; at most %d are allowed", len(p.Schemas), MaxSchemas)
+	}
+	if k := p.Kept; k != nil && (k.Size == 0 || k.Size >= 1<<62 || k.Size == p.At+1 || len(k.Proof) > MaxProof+1) {
+		return fmt.Errorf("the relation to a tree of size %d with %d hashes has no legal shape", k.Size, len(k.Proof))
 	}
 	for i, s := range p.Schemas {
 		if s.Name == "" || len(s.Name) > evidence.MaxName || i > 0 && p.Schemas[i-1].Name >= s.Name {

@@ -179,10 +179,14 @@ func TestPayloadIsStrict(t *testing.T) {
 			m := bundle.Missing{Class: bundle.ClassOutput, Why: bundle.Absent}
 			p.Missing = []bundle.Missing{m, m}
 		},
-		"schemas out of order":  func(p *bundle.Payload) { slices.Reverse(p.Schemas) },
-		"schema without a name": func(p *bundle.Payload) { p.Schemas[0].Name = "" },
-		"too many schemas":      func(p *bundle.Payload) { p.Schemas = make([]bundle.Schema, bundle.MaxSchemas+1) },
-		"too many streams":      func(p *bundle.Payload) { p.Streams = make([]bundle.Stream, bundle.MaxStreams+1) },
+		"schemas out of order":   func(p *bundle.Payload) { slices.Reverse(p.Schemas) },
+		"schema without a name":  func(p *bundle.Payload) { p.Schemas[0].Name = "" },
+		"kept of nothing":        func(p *bundle.Payload) { p.Kept = &bundle.Kept{} },
+		"kept of this very size": func(p *bundle.Payload) { p.Kept = &bundle.Kept{Size: p.At + 1} },
+		"kept out of range":      func(p *bundle.Payload) { p.Kept = &bundle.Kept{Size: 1 << 62} },
+		"kept proof too long":    func(p *bundle.Payload) { p.Kept = &bundle.Kept{Size: 1, Proof: make([]ledger.Hash, bundle.MaxProof+2)} },
+		"too many schemas":       func(p *bundle.Payload) { p.Schemas = make([]bundle.Schema, bundle.MaxSchemas+1) },
+		"too many streams":       func(p *bundle.Payload) { p.Streams = make([]bundle.Stream, bundle.MaxStreams+1) },
 	} {
 		_, p := opened(t, file)
 		raw, err := sortedMode(t).Marshal(p)

@@ -13,6 +13,7 @@ type Policy struct {
 	Trust         Trust
 	Require       Level          // empty: Authentic
 	AllowWithheld []bundle.Class // what may be missing, with what bundle.WithThem adds
+	Kept          []byte         // note of a checkpoint of the ledger that the reader kept; nil: none
 }
 
 // Trust is whom a reader trusts: a ledger, a bundle key alone, or nobody.

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/veraison/go-cose"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/ledger"
 )
@@ -54,7 +54,7 @@ func (v *verification) run(file []byte) {
 	}
 	v.excused()
 	root, ok := v.checkpoint()
-	if !ok || !v.inclusion(root) || !v.open() {
+	if !ok || !v.kept(root) || !v.inclusion(root) || !v.open() {
 		return
 	}
 	v.scope()
@@ -246,19 +246,7 @@ func (v *verification) checkpoint() (ledger.Hash, bool) {
 }
 
 func (v *verification) openCheckpoint() (ledger.Checkpoint, error) {
-	var known []ed25519.PublicKey
-	for _, spki := range v.keys.Live(evidence.RoleCheckpoint) {
-		k, err := evidence.ParseCheckpointKey(spki)
-		if err != nil {
-			return ledger.Checkpoint{}, err
-		}
-		known = append(known, k)
-	}
-	verifiers, err := ledger.Ed25519Verifiers(v.payload.Ledger.Origin, known...)
-	if err != nil {
-		return ledger.Checkpoint{}, err
-	}
-	cp, err := ledger.OpenCheckpoint(v.payload.Checkpoint, v.payload.Ledger.Origin, verifiers)
+	cp, err := journal.OpenCheckpoint(&v.keys, v.payload.Checkpoint)
 	if err != nil {
 		return cp, err
 	}

@@ -92,11 +92,11 @@ func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportVi
 	v := exportView{File: path, Sealed: []ledger.StreamID{}, Attempts: []exportedView{}, EnvNames: []string{}, Missing: map[string][]string{}}
 	bundleKey, err := export.LoadBundleKey(h.path(keysName, bundleKeyName), export.NoPassword)
 	if err != nil {
-		return v, err
+		return v, keyFailure(err)
 	}
 	checkpointKey, err := export.LoadCheckpointKey(h.path(keysName, checkpointKeyName), export.NoPassword)
 	if err != nil {
-		return v, err
+		return v, keyFailure(err)
 	}
 	if r.Checkpoint, err = checkpointKey.Signer(h.genesis.Origin); err != nil {
 		return v, err
@@ -119,7 +119,7 @@ func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportVi
 	}
 	file, err := export.Sign(payload, bundleKey)
 	if err != nil {
-		return v, err
+		return v, keyFailure(err)
 	}
 	if err := replaceFile(path, 0o644, file); err != nil {
 		return v, err
@@ -148,6 +148,10 @@ func (h *home) seal(c *cli.Context, attempts []evidence.AttemptID) ([]ledger.Str
 		return []ledger.StreamID{}, err
 	}
 	return open, h.journal.Seal(c.Context, judgement, open...)
+}
+
+func keyFailure(err error) error {
+	return fail(exitUsage, "key_unusable", "%w", err).hint("a home keeps the private keys its ledger names in %s, unencrypted", keysName)
 }
 
 func exportFailure(err error) error {

@@ -71,13 +71,13 @@ func (a *Attempt) observeRun(p Payload) error {
 	}
 	switch e := p.(type) {
 	case ContainerStarted:
-		if a.Run.Started || a.Run.StartFailed != nil {
+		if a.Run.Started || a.Run.StartFailed != nil || a.Run.Exited != nil {
 			return fmt.Errorf("the start was settled already")
 		}
 		a.Run.Started = true
 		return a.holds(e.Handle)
 	case StartFailed:
-		if a.Run.Started || a.Run.StartFailed != nil {
+		if a.Run.Started || a.Run.StartFailed != nil || a.Run.Exited != nil {
 			return fmt.Errorf("the start was settled already")
 		}
 		a.Run.StartFailed = &e
@@ -174,7 +174,27 @@ func (a *Attempt) mayStart() error {
 	case a.Isolation == nil || !a.Isolation.holds(a.Registered.Table):
 		return fmt.Errorf("isolation was not observed equal")
 	}
+	if spec, kind, short := a.shortOfFull(); short && len(a.BeforeCreate.Reductions) == 0 {
+		return fmt.Errorf("control %s is only %s, which carries no full claim, and nothing reduces it", spec.Name, kind)
+	}
 	return nil
+}
+
+// shortOfFull returns the first control whose kind of evidence carries no full claim by the
+// profile's table (req C6). A probe relied on stands for the seccomp profile, and for nothing else
+// (req C4).
+func (a *Attempt) shortOfFull() (ControlSpec, EvidenceKind, bool) {
+	table, _ := profileByDigest(a.Registered.Table)
+	for i, c := range a.Isolation.Controls {
+		spec, kind := table.Controls[i], c.Kind
+		if c.ID == CtlSeccomp && kind == Accepted && a.BeforeCreate.Probe != nil {
+			kind = Probed
+		}
+		if !slices.Contains(spec.Full, kind) {
+			return spec, c.Kind, true
+		}
+	}
+	return ControlSpec{}, "", false
 }
 
 // holds reports whether every control of the profile with this table was found equal.

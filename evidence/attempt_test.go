@@ -160,6 +160,53 @@ func TestStartNeedsEveryControl(t *testing.T) {
 	}
 }
 
+// A full claim needs each control known as the table wants it; a reduced one doesn't. Only the
+// seccomp profile may rest on a probe.
+//
+// req C4 req C6
+func TestFullClaimNeedsItsKinds(t *testing.T) {
+	table, err := evidence.ProfileByName(evidence.ProfileCommand)
+	require.NoError(t, err)
+	probe := &evidence.Basis{Stream: "runtime-x"}
+	claim := func(i int, k evidence.EvidenceKind, p *evidence.Basis, reductions ...evidence.Reduction) (evidence.Claim, error) {
+		h := evidencetest.Success()
+		h.Isolation.Controls[evidence.CtlMountSpace-1].Kind = evidence.Accepted // no field of the API shows it
+		h.Isolation.Controls[i].Kind = k
+		for _, o := range []*evidence.RuntimeObserved{h.BeforeCreate, h.BeforeStart, h.AfterExit} {
+			o.Reductions, o.Probe = reductions, p
+		}
+		a, err := evidence.Fold(h.Events()...)
+		return evidence.RecordOf(&a).Claim, err
+	}
+	for i, spec := range table.Controls {
+		for _, k := range []evidence.EvidenceKind{evidence.Accepted, evidence.Observed, evidence.Kernel, evidence.Probed} {
+			_, err := claim(i, k, nil)
+			require.Equal(t, slices.Contains(spec.Full, k), err == nil, "%s known as %s: %v", spec.Name, k, err)
+			got, err := claim(i, k, nil, evidence.ReducedCgroupV1)
+			require.NoError(t, err)
+			require.Equal(t, evidence.ClaimReduced, got)
+		}
+		_, err := claim(i, evidence.Accepted, probe)
+		require.Equal(t, spec.ID == evidence.CtlSeccomp || slices.Contains(spec.Full, evidence.Accepted), err == nil, "%s with a probe: %v", spec.Name, err)
+	}
+}
+
+// What was seen of a start can't follow what was seen of its end.
+func TestNoStartAfterTheExit(t *testing.T) {
+	for _, late := range []evidence.Payload{
+		evidence.ContainerStarted{Handle: evidencetest.Handle}, evidence.StartFailed{Handle: evidencetest.Handle, Code: "start_error"},
+	} {
+		h := evidencetest.Success()
+		h.Started, h.Kernel = nil, nil
+		events := h.Events()
+		at := slices.IndexFunc(events, func(p evidence.Payload) bool { return p.EventType() == "ContainerExited" })
+		_, err := evidence.Fold(slices.Insert(events, at+1, late)...)
+		var illegal *evidence.IllegalEventError
+		require.ErrorAs(t, err, &illegal)
+		require.Equal(t, late.EventType(), illegal.Type)
+	}
+}
+
 // req G4
 func TestFencesDecideTheEnd(t *testing.T) {
 	for by, want := range map[evidence.FencedBy]evidence.Outcome{

@@ -1,5 +1,7 @@
 package evidence
 
+import "slices"
+
 // LedgerOpened is the genesis event: version 0 of the stream `ledger`, index 0.
 type LedgerOpened struct {
 	Ledger     LedgerID `cbor:"1,keyasint" json:"ledger"`
@@ -49,6 +51,13 @@ type RuntimeProbed struct {
 	Image    ImageID   `cbor:"2,keyasint" json:"image"`   // baildock's own binary
 	Controls []Control `cbor:"3,keyasint" json:"controls"`
 	Values   BlobRef   `cbor:"4,keyasint" json:"values"` // list of ControlValue
+}
+
+// ProvesSeccomp reports whether the probe saw the seccomp filter in place (req C4).
+func (e RuntimeProbed) ProvesSeccomp() bool {
+	return slices.ContainsFunc(e.Controls, func(c Control) bool {
+		return c.ID == CtlSeccomp && c.Kind == Probed && c.Equal
+	})
 }
 
 func (LedgerOpened) EventType() string  { return "LedgerOpened" }

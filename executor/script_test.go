@@ -178,7 +178,11 @@ func (s *script) FindOwned(_ context.Context, r evidence.RequestDigest, h eviden
 func (s *script) Compare(p Plan, _ Image, _ Runtime, in Inspection) Isolation {
 	var iso Isolation
 	for _, c := range p.Profile.Controls {
-		iso.Findings = append(iso.Findings, Finding{ID: c.ID, Kind: evidence.Observed, Equal: true, Expected: "x", Found: "x"})
+		kind := evidence.Observed
+		if c.ID == evidence.CtlMountSpace || c.ID == evidence.CtlSeccomp { // as on an API that can't name the profile
+			kind = evidence.Accepted
+		}
+		iso.Findings = append(iso.Findings, Finding{ID: c.ID, Kind: kind, Equal: true, Expected: "x", Found: "x"})
 	}
 	if s.compare != nil {
 		iso = s.compare(iso, in)

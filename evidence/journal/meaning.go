@@ -22,6 +22,7 @@ type Meaning struct {
 	attempts map[ledger.StreamID]*attemptSeen
 	changes  map[ledger.StreamID]*changeSeen
 	policies map[ledger.StreamID]*policySeen
+	runtimes map[ledger.StreamID]*runtimeSeen
 	unread   map[ledger.StreamID]Unread
 }
 
@@ -132,11 +133,24 @@ func (m *Meaning) visitLedger(e ledger.Event, p evidence.Payload) error {
 }
 
 func (m *Meaning) visitRuntime(e ledger.Event, p evidence.Payload) error {
-	switch p.(type) {
-	case evidence.RuntimeProbed, evidence.StreamSealed:
-		return nil
+	r := m.runtimes[e.Stream]
+	if r == nil {
+		r = &runtimeSeen{}
+		put(&m.runtimes, e.Stream, r)
 	}
-	return bad(e, "type", "one that belongs in a runtime's stream", e.Type)
+	probe, isProbe := p.(evidence.RuntimeProbed)
+	if _, seal := p.(evidence.StreamSealed); !isProbe && !seal {
+		return bad(e, "type", "one that belongs in a runtime's stream", e.Type)
+	}
+	r.leaves = append(r.leaves, e.Leaf())
+	r.proves = append(r.proves, isProbe && probe.ProvesSeccomp())
+	return nil
+}
+
+// runtimeSeen is what observations of a runtime may rely on, by version.
+type runtimeSeen struct {
+	leaves []ledger.Hash
+	proves []bool // a probe that saw the seccomp filter
 }
 
 // grounds is what is kept of a stream that claims may rest on.

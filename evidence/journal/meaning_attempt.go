@@ -59,10 +59,39 @@ func (m *Meaning) judgeEvent(e ledger.Event, p evidence.Payload, s *attemptSeen)
 		if p.Breaking != *s.void {
 			return bad(e, "breaking event", describe(*s.void), describe(p.Breaking))
 		}
+	case evidence.RuntimeObserved:
+		return m.judgeProbe(e, p)
 	case evidence.CustodyTaken:
 		if s.void != nil {
 			return bad(e, "claim", "valid before anything is created", "void: "+describe(*s.void)+" came before it")
 		}
+	}
+	return nil
+}
+
+// judgeProbe holds an observation to the probe it relies on: one of the same runtime that came
+// before it and saw the seccomp filter (req C4).
+func (m *Meaning) judgeProbe(e ledger.Event, o evidence.RuntimeObserved) error {
+	if o.Probe == nil {
+		return nil
+	}
+	if o.Identity == nil || o.Identity.Stream() != o.Probe.Stream {
+		return bad(e, "probe", "one of the runtime observed", o.Probe.Stream)
+	}
+	s := ledger.StreamID(o.Probe.Stream)
+	r := m.runtimes[s]
+	if r == nil || o.Probe.Version >= uint64(len(r.leaves)) {
+		if _, skip := m.unread[s]; skip {
+			m.carry(e, evidence.SchemaVersion)
+			return nil
+		}
+		return bad(e, "probe", "an event before this one", describe(*o.Probe))
+	}
+	if leaf := evidence.LeafDigest(r.leaves[o.Probe.Version]); leaf != o.Probe.Leaf {
+		return bad(e, "probe", fmt.Sprintf("leaf %s at version %d of %s", leaf, o.Probe.Version, s), o.Probe.Leaf.String())
+	}
+	if !r.proves[o.Probe.Version] {
+		return bad(e, "probe", "one that saw the seccomp filter", describe(*o.Probe))
 	}
 	return nil
 }

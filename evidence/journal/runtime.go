@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/ledger"
@@ -28,19 +27,12 @@ func (j *Journal) Proof(ctx context.Context, id evidence.RuntimeIdentity) (*evid
 		if err != nil {
 			return nil, err
 		}
-		if probed, ok := p.(evidence.RuntimeProbed); ok && ProvesSeccomp(probed) {
+		if probed, ok := p.(evidence.RuntimeProbed); ok && probed.ProvesSeccomp() {
 			b := basisOf(stream, e.Head())
 			proof = &b
 		}
 	}
 	return proof, nil
-}
-
-// ProvesSeccomp reports whether a probe saw the seccomp filter in place.
-func ProvesSeccomp(e evidence.RuntimeProbed) bool {
-	return slices.ContainsFunc(e.Controls, func(c evidence.Control) bool {
-		return c.ID == evidence.CtlSeccomp && c.Kind == evidence.Probed && c.Equal
-	})
 }
 
 // runtime is the state of a runtime's stream: observations, which never exclude each other.

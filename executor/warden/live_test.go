@@ -486,6 +486,6 @@ func TestLiveRuntimeProbe(t *testing.T) {
 		}
 	}
 	require.Len(t, probes, 1)
-	require.True(t, journal.ProvesSeccomp(probes[0]))
+	require.True(t, probes[0].ProvesSeccomp())
 	require.Equal(t, []string{"attempt-" + string(probes[0].Attempt)}, attempts)
 }

@@ -108,7 +108,7 @@ func (v *verification) foldTo(f folder, stream string, basis []evidence.Basis) e
 }
 
 // probes checks that every probe relied on is the event that was named, came before the
-// observation that relied on it, and is of the same runtime (req C4).
+// observation that relied on it, is of the same runtime and saw what is relied on (req C4).
 func (v *verification) probes(j *judged) error {
 	for _, e := range j.events {
 		o, ok := e.Payload.(evidence.RuntimeObserved)
@@ -119,7 +119,7 @@ func (v *verification) probes(j *judged) error {
 		if err != nil {
 			return err
 		}
-		_, isProbe := probe.Payload.(evidence.RuntimeProbed)
+		seen, isProbe := probe.Payload.(evidence.RuntimeProbed)
 		switch {
 		case !isProbe:
 			return fmt.Errorf("it relies on a probe at index %d, which is %s", probe.Index, probe.Type)
@@ -127,6 +127,8 @@ func (v *verification) probes(j *judged) error {
 			return fmt.Errorf("it relies on a probe at index %d, which came later", probe.Index)
 		case o.Identity == nil || o.Identity.Stream() != o.Probe.Stream:
 			return fmt.Errorf("it relies on a probe of another runtime")
+		case !seen.ProvesSeccomp():
+			return fmt.Errorf("it relies on the probe at index %d, which didn't see the seccomp filter", probe.Index)
 		}
 	}
 	return nil

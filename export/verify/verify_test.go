@@ -224,11 +224,22 @@ func TestCancelledPending(t *testing.T) {
 
 // req C4: the probe a run relied on is in the bundle, named as what it is.
 func TestProbeIsCited(t *testing.T) {
+	r := citing(t, true)
+	require.Equal(t, verify.Valid, r.Verdict, "%v", r.Checks)
+	require.Equal(t, []verify.ControlSeen{{ID: evidence.CtlSeccomp, Name: "seccomp", Kind: evidence.Probed, Equal: true, Opened: true, Expected: "2", Found: "2"}}, r.Attempts[0].Probed)
+
+	r = citing(t, false)
+	require.Equal(t, verify.Invalid, r.Verdict, "a probe that didn't see the filter proves nothing")
+	require.Contains(t, r.Check(verify.CheckClaim).Detail, "didn't see the seccomp filter")
+}
+
+// citing verifies a run that relied on a probe.
+func citing(t *testing.T, saw bool) verify.Report {
 	f := exporttest.New(t)
 	h := evidencetest.Success()
 	stream := h.BeforeCreate.Identity.Stream()
-	w := h.Keep("probe", evidence.Marshal([]evidence.ControlValue{{ID: 1, Salt: evidence.Salt{1}, Expected: "2", Found: "2"}}))
-	probed := []evidence.Control{{ID: 1, Kind: evidence.Probed, Equal: true, Value: evidence.SaltedSum(evidence.Salt{1}, []byte("2"))}}
+	w := h.Keep("probe", evidence.Marshal([]evidence.ControlValue{{ID: evidence.CtlSeccomp, Salt: evidence.Salt{1}, Expected: "2", Found: "2"}}))
+	probed := []evidence.Control{{ID: evidence.CtlSeccomp, Kind: evidence.Probed, Equal: saw, Value: evidence.SaltedSum(evidence.Salt{1}, []byte("2"))}}
 	f.Append(t, stream, evidence.RuntimeProbed{Attempt: "probe", Controls: probed, Values: w}, evidence.StreamSealed{})
 	b := f.Basis(t, stream)
 	b.Version, b.Leaf = 0, leafOf(t, f, stream, 0)
@@ -237,9 +248,7 @@ func TestProbeIsCited(t *testing.T) {
 	}
 	f.Run(t, h)
 	file := f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}})
-	r := verify.Verify(file, verify.Policy{Trust: verify.TrustLedger(f.Identity)})
-	require.Equal(t, verify.Valid, r.Verdict, "%v", r.Checks)
-	require.Equal(t, []verify.ControlSeen{{ID: 1, Name: r.Attempts[0].Probed[0].Name, Kind: evidence.Probed, Equal: true, Opened: true, Expected: "2", Found: "2"}}, r.Attempts[0].Probed)
+	return verify.Verify(file, verify.Policy{Trust: verify.TrustLedger(f.Identity)})
 }
 
 // P4, in bundles: each statement has its own ID, and what is printed fits the report.

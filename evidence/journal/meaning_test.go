@@ -34,7 +34,7 @@ func force(t testing.TB, led ledger.Ledger, s ledger.StreamID, events ...ledger.
 
 // Each case forges one event; the visitor names it, and the field.
 //
-// req R5 req H5 req G1
+// req R5 req H5 req G1 req C4
 func TestMeaningNamesTheFirstBadEvent(t *testing.T) {
 	attempt := journal.AttemptStream("one")
 	registered := func(t *testing.T, j *journal.Journal) evidence.AttemptRegistered {
@@ -218,6 +218,18 @@ func TestMeaningNamesTheFirstBadEvent(t *testing.T) {
 			b.Version--
 			return force(t, led, attempt, raw(evidence.ClaimVoided{Breaking: b}))
 		}},
+		{"a probe that isn't there", "probe", func(t *testing.T, led ledger.Ledger, j *journal.Journal) ledger.Event {
+			return relying(t, led, j, nil, func(*evidence.Basis) {})
+		}},
+		{"a probe that didn't see the filter", "probe", func(t *testing.T, led ledger.Ledger, j *journal.Journal) ledger.Event {
+			return relying(t, led, j, &evidence.RuntimeProbed{Controls: []evidence.Control{{ID: evidence.CtlSeccomp, Kind: evidence.Probed}}}, func(*evidence.Basis) {})
+		}},
+		{"a probe of another leaf", "probe", func(t *testing.T, led ledger.Ledger, j *journal.Journal) ledger.Event {
+			return relying(t, led, j, proof(), func(b *evidence.Basis) { b.Leaf[0]++ })
+		}},
+		{"a probe of another runtime", "probe", func(t *testing.T, led ledger.Ledger, j *journal.Journal) ledger.Event {
+			return relying(t, led, j, proof(), func(b *evidence.Basis) { b.Stream = evidence.RuntimePrefix + "00" })
+		}},
 		{"custody after a void claim", "claim", func(t *testing.T, led ledger.Ledger, j *journal.Journal) ledger.Event {
 			voided(t, led, j)
 			for _, e := range afterClaim()[:2] {
@@ -242,6 +254,36 @@ func TestMeaningNamesTheFirstBadEvent(t *testing.T) {
 			require.NotEmpty(t, bad.Found)
 		})
 	}
+}
+
+func proof() *evidence.RuntimeProbed {
+	return &evidence.RuntimeProbed{Controls: []evidence.Control{{ID: evidence.CtlSeccomp, Kind: evidence.Probed, Equal: true}}}
+}
+
+// relying stores a probe and an observation that relies on it, bent.
+func relying(t testing.TB, led ledger.Ledger, j *journal.Journal, probe *evidence.RuntimeProbed, bend func(*evidence.Basis)) ledger.Event {
+	t.Helper()
+	claimed(t, j, "one")
+	observed, ok := afterClaim()[1].(evidence.RuntimeObserved)
+	require.True(t, ok)
+	b := evidence.Basis{Stream: observed.Identity.Stream()}
+	if probe != nil {
+		e := force(t, led, ledger.StreamID(b.Stream), raw(*probe))
+		b.Leaf = evidence.LeafDigest(e.Leaf())
+	}
+	bend(&b)
+	observed.Probe = &b
+	force(t, led, journal.AttemptStream("one"), raw(afterClaim()[0]))
+	return force(t, led, journal.AttemptStream("one"), raw(observed))
+}
+
+// A run that relies on a probe of its runtime is sound.
+//
+// req C4
+func TestMeaningFollowsTheProbe(t *testing.T) {
+	led, j := begin(t)
+	relying(t, led, j, proof(), func(*evidence.Basis) {})
+	requireSound(t, led)
 }
 
 // req R4

@@ -116,7 +116,13 @@ func (r *run) compare(in Inspection, err error, failed func(string, error)) Isol
 	if in.Status != statusCreated || in.Running || in.PID != 0 || in.RestartCount != 0 {
 		failed(RefusedState, fmt.Errorf("the container is %q, process %d", in.Status, in.PID))
 	}
-	return r.Driver.Compare(r.plan, r.image, r.runtime, in)
+	iso := r.Driver.Compare(r.plan, r.image, r.runtime, in)
+	for i, f := range iso.Findings {
+		if f.ID == evidence.CtlSeccomp && f.Equal && f.Kind == evidence.Accepted && r.proven != nil {
+			iso.Findings[i].Kind = evidence.Probed // req C6: what the daemon reports, another container showed
+		}
+	}
+	return iso
 }
 
 // isolation makes the event of a comparison.

@@ -76,20 +76,19 @@ func (r *run) look(ctx context.Context) error {
 	if s.RuntimeErr == nil {
 		refusals = append(refusals, imageRefusals(s.Image, s.ImageErr, r.job)...)
 	}
-	var proof *evidence.Basis
 	if s.RuntimeErr == nil && r.runtime.Seccomp == evidence.SeccompReported && len(r.runtime.Reductions) == 0 {
 		var err error
-		if proof, err = r.prove(ctx); err != nil {
+		if r.proven, err = r.prove(ctx); err != nil {
 			refusals = append(refusals, Refusal{RefusedProof, err.Error()})
 		}
 		// req C4: what the API can't name must have been seen on this runtime before.
-		r.unproven = proof == nil
+		r.unproven = r.proven == nil
 	}
 	e, err := r.observed(evidence.BeforeCreate, r.runtime, s.RuntimeErr, refusals)
 	if err != nil {
 		return err
 	}
-	e.Probe = proof
+	e.Probe = r.proven
 	if err := r.ledger.record(e); err != nil {
 		return err
 	}

@@ -86,7 +86,8 @@ type run struct {
 
 	runtime  Runtime // before create
 	image    Image
-	unproven bool // no probe proves the seccomp profile that can't be named
+	proven   *evidence.Basis // the probe that shows the seccomp profile that can't be named
+	unproven bool            // there is none
 	plan     Plan
 
 	creation creation

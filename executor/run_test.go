@@ -260,10 +260,15 @@ func TestSeccompProof(t *testing.T) {
 	play(t, "proven", func(t *testing.T, s *scene) {
 		s.script.runtime[0].Reductions = nil
 		s.job.Prove = func(context.Context, evidence.RuntimeIdentity) (*evidence.Basis, error) { return &proof, nil }
+		s.script.compare = func(iso Isolation, _ Inspection) Isolation {
+			iso.Findings[evidence.CtlSeccomp-1].Kind = evidence.Accepted
+			return iso
+		}
 		v, err := s.perform()
 		require.NoError(t, err)
 		require.Equal(t, "ok", v.Detail, v.Causes)
 		require.Equal(t, &proof, s.book.fold.BeforeCreate.Probe)
+		require.Equal(t, evidence.Probed, s.book.fold.Isolation.Controls[evidence.CtlSeccomp-1].Kind)
 		require.Equal(t, evidence.ClaimFull, evidence.RecordOf(&s.book.fold).Claim)
 	})
 	play(t, "unproven and accepted", func(t *testing.T, s *scene) {

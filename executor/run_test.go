@@ -47,6 +47,29 @@ func TestSuccessInOrder(t *testing.T) {
 	})
 }
 
+// req E2, E7: custody binds what is created, under a name and a nonce that nobody chose.
+func TestCustodyBinds(t *testing.T) {
+	handles := map[evidence.HandleKey]bool{}
+	for range 3 {
+		play(t, "run", func(t *testing.T, s *scene) {
+			var sent Plan
+			s.script.after["create"] = func() error { sent = s.script.box.plan; return nil }
+			_, err := s.perform()
+			require.NoError(t, err)
+			c, _ := s.book.fold.Custodies.MainContainer()
+			require.Equal(t, sent.Handle, c.Handle)
+			require.Equal(t, sent.Name, c.Name)
+			require.Equal(t, sent.Request, c.Request)
+			require.Equal(t, s.job.Request, c.Request)
+			require.Equal(t, s.book.fold.BeforeCreate.Identity.Daemon, c.Daemon)
+			require.Contains(t, c.Name, c.Handle.String()[:12])
+			require.False(t, handles[c.Handle])
+			handles[c.Handle] = true
+		})
+	}
+	require.Len(t, handles, 3)
+}
+
 // req E9, E6, D3: whatever ends a run, its container is gone and the cause is the right one.
 func TestEveryEndCleansUp(t *testing.T) {
 	type end struct {

@@ -369,6 +369,9 @@ func newBook(h *evidencetest.History) *book {
 }
 
 func (b *book) Record(ctx context.Context, events ...evidence.Payload) error {
+	if err := ctx.Err(); err != nil {
+		return err // nothing of a run is recorded on its caller's cancelled context
+	}
 	for _, e := range events {
 		if b.hook != nil {
 			b.hook(e.EventType())
@@ -405,7 +408,10 @@ func decoded(p evidence.Payload) evidence.Payload {
 	return out
 }
 
-func (b *book) Keep(_ context.Context, w ...evidence.Withholdable) error {
+func (b *book) Keep(ctx context.Context, w ...evidence.Withholdable) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, one := range w {

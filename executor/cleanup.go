@@ -81,7 +81,7 @@ func (r *run) open(s evidence.CleanupState, code string, cause error) bool {
 	if cause != nil {
 		lines = append(lines, cause.Error())
 	}
-	detail, err := r.ledger.detail(lines...)
+	detail, err := r.detail(lines...)
 	r.note(err)
 	r.note(r.ledger.record(evidence.CleanupUnconfirmed{Handle: r.plan.Handle, State: s, Code: code, Detail: detail}))
 	return false

@@ -69,7 +69,7 @@ func (r *run) create(context.Context) error {
 
 // arrived records the known ID: durable before anything else is done with it (req E1).
 func (r *run) arrived(warnings []string) error {
-	detail, err := r.ledger.detail(warnings...)
+	detail, err := r.detail(warnings...)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (r *run) arrived(warnings []string) error {
 // refusedCreate records that the daemon refused the create, which proves that nothing exists.
 func (r *run) refusedCreate(f *Fault) error {
 	r.Progress("refused", "the daemon refused the create")
-	detail, err := r.ledger.detail(f.Error())
+	detail, err := r.detail(f.Error())
 	r.proof = evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: "refused", Status: uint64(f.Status), Detail: detail}
 	if err != nil {
 		return err

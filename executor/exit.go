@@ -79,8 +79,10 @@ func (r *run) joinLive(e *evidence.ContainerExited) {
 	}
 	if r.kernel != nil {
 		var err error
-		e.OOMKills, err = r.kernel.end()
-		r.note(err)
+		if e.OOMKills, err = r.kernel.end(); err != nil {
+			r.fault("kernel_look_failed") // what it would have counted is not known
+			r.note(err)
+		}
 	}
 	if r.stopping != nil {
 		if o := <-r.stopping; o.err != nil {

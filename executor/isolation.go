@@ -2,10 +2,8 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/baildock/baildock/evidence"
 )
@@ -149,7 +147,7 @@ func (r *run) isolation(iso Isolation, refusals []Refusal) (evidence.IsolationOb
 	if e.Controls, e.Values, err = r.controls(iso.Findings); err != nil {
 		return e, err
 	}
-	e.Detail, err = r.ledger.detail(lines...)
+	e.Detail, err = r.detail(lines...)
 	return e, err
 }
 
@@ -173,18 +171,17 @@ func (r *run) controls(fs []Finding) ([]evidence.Control, evidence.BlobRef, erro
 	return controls, ref, err
 }
 
-// snapshotRole stands for the snapshot's place on this host, which is nobody else's business.
-const snapshotRole = "${SNAPSHOT}"
-
-// portable takes the snapshot's host path out of a value that was compared already, as it stands
-// and as JSON spells it.
+// portable takes the snapshot's host path out of a value that was compared already.
 func (r *run) portable(value string) string {
-	if r.plan.Source == "" {
-		return value
+	return Portable(value, Place{Path: r.plan.Source, Role: SnapshotRole})
+}
+
+// detail keeps lines for people, without this host's paths; none gives no reference.
+func (r *run) detail(lines ...string) (*evidence.BlobRef, error) {
+	places := append([]Place{{Path: r.job.Source, Role: SnapshotRole}}, r.job.Places...)
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = Portable(line, places...)
 	}
-	value = strings.ReplaceAll(value, r.plan.Source, snapshotRole)
-	if spelled, err := json.Marshal(r.plan.Source); err == nil {
-		value = strings.ReplaceAll(value, string(spelled[1:len(spelled)-1]), snapshotRole)
-	}
-	return value
+	return r.ledger.detail(out...)
 }

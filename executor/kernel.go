@@ -32,12 +32,19 @@ func (r *run) watchKernel() *kernelWatch {
 }
 
 func (k *kernelWatch) run(r *run) {
+	in, err := r.Driver.Inspect(r.life, r.id)
 	pid := 0
-	// Without a process the driver finds every control unavailable; that is the evidence then.
-	if in, err := r.Driver.Inspect(r.life, r.id); err == nil && in.Running {
+	if err == nil && in.Running {
 		pid = in.PID
 	}
-	k.first <- k.look(r, pid).Findings
+	// Without a process the driver finds every control unavailable; that is the evidence then.
+	findings := k.look(r, pid).Findings
+	if err != nil { // nobody knows whether the process is gone
+		for i := range findings {
+			findings[i].Reason, findings[i].Found = "missing", "the container could not be inspected"
+		}
+	}
+	k.first <- findings
 	if pid == 0 {
 		return
 	}

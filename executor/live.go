@@ -197,7 +197,7 @@ func (r *run) startFailed(err error) error {
 	}
 	r.notePanic(err)
 	r.Progress("refused", e.Code)
-	detail, keepErr := r.ledger.detail(err.Error())
+	detail, keepErr := r.detail(err.Error())
 	e.Detail = detail
 	r.note(keepErr)
 	r.note(r.ledger.record(e))

@@ -128,7 +128,7 @@ func (r *run) observed(p evidence.ObservationPoint, rt Runtime, err error, refus
 		lines = append(lines, f.Code+": "+f.Detail)
 	}
 	var keepErr error
-	if e.Detail, keepErr = r.ledger.detail(lines...); keepErr != nil {
+	if e.Detail, keepErr = r.detail(lines...); keepErr != nil {
 		return e, keepErr
 	}
 	return e, nil

@@ -15,8 +15,6 @@ type Recorder interface {
 	Record(ctx context.Context, events ...evidence.Payload) error
 	// Keep stores bytes durably before the event that names them is recorded.
 	Keep(ctx context.Context, w ...evidence.Withholdable) error
-	// KeepPlain stores bytes named by their plain digest.
-	KeepPlain(ctx context.Context, b ...[]byte) error
 }
 
 // ErrFenced means that another process took the attempt: its generation moved on.

@@ -27,6 +27,7 @@ type Job struct {
 	Environment evidence.Environment
 	Request     evidence.RequestDigest
 	Source      string               // absolute host path of the snapshot
+	Places      []Place              // further host paths that evidence names by their role; may be nil
 	Accepted    []evidence.Reduction // what the claim accepts
 	Sighting    *Sighting            // what Look saw while the source was prepared; nil: Run looks
 	Prove       Prove                // nil: no runtime was ever probed

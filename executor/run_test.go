@@ -169,7 +169,7 @@ func TestEveryEndCleansUp(t *testing.T) {
 			s.script.command = (*box).sleep
 			s.script.after["start"] = panics
 		}, end{"not_started", evidence.CleanupForceKilled, false, true}},
-		"panic in kernel":   {func(s *scene) { s.script.before["kernel"] = panics }, end{"ok", evidence.CleanupTerminated, false, true}},
+		"panic in kernel":   {func(s *scene) { s.script.before["kernel"] = panics }, end{"transport_fault", evidence.CleanupTerminated, false, true}},
 		"panic in recorder": {func(s *scene) { s.book.hook = func(typ string) { panicOn(typ, "OutputCaptured") } }, end{"exit_not_observed", evidence.CleanupTerminated, false, true}},
 		"panic in a copy of the output": {func(s *scene) { s.job.Stdout = brokenWriter{} },
 			end{"ok", evidence.CleanupTerminated, false, false}},

@@ -420,8 +420,6 @@ func (b *book) Keep(ctx context.Context, w ...evidence.Withholdable) error {
 	return b.keep
 }
 
-func (b *book) KeepPlain(context.Context, ...[]byte) error { return b.keep }
-
 // kennel is a watchdog that remembers.
 type kennel struct {
 	err      error

@@ -26,6 +26,9 @@ var kernelControls = []evidence.ControlID{
 // Kernel looks once. The process must stand in the container's cgroup; otherwise it is another
 // one, and nothing it shows counts.
 func (d *Driver) Kernel(p executor.Plan, id evidence.ContainerID, pid int) executor.KernelSight {
+	if pid <= 0 {
+		return blind(reasonGone, errors.New("the process had ended before it could be looked at"))
+	}
 	proc, err := openProcess(d.host, pid)
 	if err != nil {
 		reason := reasonMissing

@@ -37,8 +37,3 @@ func (r *recorder) saw(e ledger.Event) { r.last.Store(uint64(e.Index)) }
 func (r *recorder) Keep(ctx context.Context, ws ...evidence.Withholdable) error {
 	return r.journal.Keep(ctx, ws...)
 }
-
-func (r *recorder) KeepPlain(ctx context.Context, bs ...[]byte) error {
-	_, err := r.journal.KeepPlain(ctx, bs...)
-	return err
-}

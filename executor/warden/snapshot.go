@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor"
 	"github.com/baildock/baildock/executor/source"
 )
 
@@ -101,9 +103,25 @@ func (k *work) withhold(b []byte) (evidence.Withholdable, error) {
 	return evidence.Withhold(salt, b), nil
 }
 
-// keepText keeps a text for people and returns its reference.
+// places are the host paths that evidence names by their role. What lies inside another comes first.
+func (k *work) places() []executor.Place {
+	var out []executor.Place
+	if k.snapshot != nil {
+		out = append(out, executor.Place{Path: k.snapshot.Dir, Role: executor.SnapshotRole})
+	}
+	for _, r := range k.Reserved {
+		if r.Kind == source.ReservedSocket {
+			out = append(out, executor.Place{Path: r.Path, Role: "${DOCKER_SOCKET}"})
+		}
+	}
+	named := []executor.Place{{Path: k.Home.Dir, Role: "${BAILDOCK_HOME}"}, {Path: k.subject.Path, Role: "${SOURCE}"}}
+	slices.SortStableFunc(named, func(a, b executor.Place) int { return len(b.Path) - len(a.Path) })
+	return append(out, named...)
+}
+
+// keepText keeps a text for people, without this host's paths, and returns its reference.
 func (k *work) keepText(text string) (*evidence.BlobRef, error) {
-	w, err := k.withhold([]byte(text + "\n"))
+	w, err := k.withhold([]byte(executor.Portable(text, k.places()...) + "\n"))
 	if err == nil {
 		err = k.rec.Keep(k.life, w)
 	}

@@ -213,7 +213,7 @@ func (k *work) perform(ctx context.Context) error {
 	}
 	job := executor.Job{
 		Attempt: k.req.Attempt, Profile: k.profile, Recipe: k.recipe, Environment: k.env, Request: request.Digest(),
-		Source: k.snapshot.Dir, Accepted: fold.Claimed.Accepted, Sighting: &sighting,
+		Source: k.snapshot.Dir, Places: k.places(), Accepted: fold.Claimed.Accepted, Sighting: &sighting,
 		Stdout: k.req.Stdout, Stderr: k.req.Stderr,
 	}
 	if !k.req.probing {

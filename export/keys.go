@@ -51,6 +51,9 @@ func (k CheckpointKey) SPKI() []byte { return k.spki }
 // ID is the SHA-256 of SPKI.
 func (k CheckpointKey) ID() evidence.KeyID { return evidence.KeyIDOf(k.spki) }
 
+// Private is the key itself, for those who cosign with it.
+func (k CheckpointKey) Private() ed25519.PrivateKey { return k.key }
+
 // Signer signs the checkpoints of one origin.
 func (k CheckpointKey) Signer(origin string) (ledger.CheckpointSigner, error) {
 	s, err := ledger.NewEd25519Signer(origin, k.key)

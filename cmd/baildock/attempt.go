@@ -46,7 +46,7 @@ func (p *program) withAttempt(c *cli.Context, work func(*home, attemptView) erro
 	if err != nil {
 		return err
 	}
-	return withHome(c, actorOperator, func(h *home) error {
+	return readHome(c, func(h *home) error {
 		id, err := p.findAttempt(c.Context, h, args[0])
 		if err != nil {
 			return err

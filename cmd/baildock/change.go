@@ -149,7 +149,7 @@ func (p *program) changeShow(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withHome(c, actorOperator, func(h *home) error { return p.showChange(c, h, id) })
+	return readHome(c, func(h *home) error { return p.showChange(c, h, id) })
 }
 
 type changeView struct {

@@ -117,6 +117,9 @@ func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportVi
 	if err != nil {
 		return v, err
 	}
+	if err := h.keepLast(c.Context); err != nil {
+		return v, err
+	}
 	file, err := export.Sign(payload, bundleKey)
 	if err != nil {
 		return v, keyFailure(err)

@@ -152,8 +152,9 @@ const (
 	actorRunner   = "runner"   // the process that drives an attempt
 )
 
-// openHome opens the ledger of the home a command line names. The caller closes it.
-func openHome(c *cli.Context, actor string) (*home, error) {
+// openHome opens the ledger of the home a command line names, having compared it with what was kept
+// outside of it. The caller closes it.
+func openHome(c *cli.Context, actor string, a access) (*home, error) {
 	dir, err := existingHome(c)
 	if err != nil {
 		return nil, err
@@ -180,6 +181,9 @@ func openHome(c *cli.Context, actor string) (*home, error) {
 			hint("name the home that was made with this ledger: --home DIR")
 		return nil, errors.Join(err, store.Close())
 	}
+	if err := h.compareWithKept(c, a); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	return h, nil
 }
 
@@ -187,9 +191,18 @@ func (h *home) path(name ...string) string {
 	return filepath.Join(append([]string{h.dir}, name...)...)
 }
 
-// withHome runs a verb's work on an opened home and closes it.
+// withHome runs a verb's work on a home opened for writing and closes it.
 func withHome(c *cli.Context, actor string, work func(*home) error) error {
-	h, err := openHome(c, actor)
+	return withOpened(c, actor, toWrite, work)
+}
+
+// readHome is withHome for a verb that appends, signs and runs nothing.
+func readHome(c *cli.Context, work func(*home) error) error {
+	return withOpened(c, actorOperator, toRead, work)
+}
+
+func withOpened(c *cli.Context, actor string, a access, work func(*home) error) error {
+	h, err := openHome(c, actor, a)
 	if err != nil {
 		return err
 	}

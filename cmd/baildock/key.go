@@ -38,7 +38,7 @@ func (p *program) keyPublic(c *cli.Context) error {
 	if _, err := p.positional(); err != nil {
 		return err
 	}
-	return withHome(c, actorOperator, func(h *home) error {
+	return readHome(c, func(h *home) error {
 		id := bundle.IdentityOf(h.genesis)
 		text, err := bundle.FormatIdentity(id)
 		if err != nil {

@@ -94,6 +94,8 @@ func (p *program) verbs() []*cli.Command {
 		appendCommand(p),
 		replayCommand(p),
 		queryCommand(p),
+		checkpointCommand(p),
+		auditCommand(p),
 		exportCommand(p),
 		verifyCommand(p),
 		reportCommand(p),

@@ -40,7 +40,7 @@ func (p *program) queryAttempts(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withHome(c, actorOperator, func(h *home) error {
+	return readHome(c, func(h *home) error {
 		return p.withProjections(c.Context, h, func(pr *projections.Projections) error {
 			rows, err := pr.Attempts(c.Context, f)
 			if err != nil {

@@ -41,7 +41,7 @@ func (p *program) replay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withHome(c, actorOperator, func(h *home) error {
+	return readHome(c, func(h *home) error {
 		print, finish := p.eventPrinter(r.format)
 		n := uint64(0)
 		for e, err := range r.events(c.Context, h.store) {

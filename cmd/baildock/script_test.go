@@ -26,6 +26,7 @@ func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) 
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
 			e.Setenv("IMAGE", "sha256:"+strings.Repeat("01", 32))
 			if setup == nil {
 				return nil
@@ -36,6 +37,7 @@ func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) 
 			"exits": exits,
 			"flip":  flip,
 			"big":   big,
+			"sql":   sql,
 		},
 	})
 }

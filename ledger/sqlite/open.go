@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/baildock/baildock/ledger"
 )
 
 const (
@@ -105,10 +107,10 @@ func checkFile(f *os.File, path string) error {
 		return nil // perhaps another process is just creating it; SQLite looks again, under its lock
 	}
 	if string(header[:len(headerMagic)]) != headerMagic {
-		return fmt.Errorf("%s is not a Baildock ledger: it isn't a SQLite file, or its start is damaged", path)
+		return &ledger.DamagedError{What: path + " is not a Baildock ledger: it isn't a SQLite file, or its start is damaged"}
 	}
 	if app := binary.BigEndian.Uint32(header[headerAppID:]); app != applicationID {
-		return fmt.Errorf("%s is a SQLite file but not a Baildock ledger (application ID %#x, expected %#x)", path, app, applicationID)
+		return &ledger.DamagedError{What: fmt.Sprintf("%s is a SQLite file but not a Baildock ledger (application ID %#x, expected %#x)", path, app, applicationID)}
 	}
 	return nil
 }

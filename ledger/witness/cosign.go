@@ -102,6 +102,16 @@ func (c Cosigner) Cosign(r Request, origin string, keys note.Verifiers) ([]byte,
 	return signed, nil
 }
 
+// Seen returns what the cosigner remembers of an origin; ok is false when nothing.
+func (c Cosigner) Seen(origin string) (seen ledger.Checkpoint, ok bool, err error) {
+	m, err := openMemory(c.Dir, origin)
+	if err != nil {
+		return ledger.Checkpoint{}, false, err
+	}
+	defer m.close()
+	return m.seen, m.any, nil
+}
+
 // withoutOwn leaves out an earlier cosignature of the same key.
 func withoutOwn(sigs []note.Signature, key Key) []note.Signature {
 	var out []note.Signature

@@ -22,6 +22,7 @@ var libraries = map[string]string{
 	"go-cose":   "github.com/veraison/go-cose",
 	"sigstore":  "github.com/sigstore/sigstore",
 	"testify":   "github.com/stretchr/testify",
+	"formats":   "github.com/transparency-dev/formats",
 }
 
 // mayImport says what each package may import beside the standard library and packages below

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// req C0, C6: the table of `command/v1` is in order, every control has a name of its own and
+// req C0, req C6: the table of `command/v1` is in order, every control has a name of its own and
 // kinds that carry a full claim, and every rule belongs to a control or to the daemon.
 func TestCommandProfile(t *testing.T) {
 	p, err := ProfileByName(ProfileCommand)

@@ -1,9 +1,7 @@
 package executor
 
 import (
-	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,7 +12,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 )
 
-// req E1, D1, F2, G9: each event is durable before the step after it is taken.
+// req E1, req D1, req F2, req G9: each event is durable before the step after it is taken.
 func TestSuccessInOrder(t *testing.T) {
 	play(t, "success", func(t *testing.T, s *scene) {
 		callsAt := map[string][]string{}
@@ -47,7 +45,7 @@ func TestSuccessInOrder(t *testing.T) {
 	})
 }
 
-// req E2, E7: custody binds what is created, under a name and a nonce that nobody chose.
+// req E2, req E7: custody binds what is created, under a name and a nonce that nobody chose.
 func TestCustodyBinds(t *testing.T) {
 	handles := map[evidence.HandleKey]bool{}
 	for range 3 {
@@ -70,7 +68,7 @@ func TestCustodyBinds(t *testing.T) {
 	require.Len(t, handles, 3)
 }
 
-// req E9, E6, D3: whatever ends a run, its container is gone and the cause is the right one.
+// req E9, req E6, req D3: whatever ends a run, its container is gone and the cause is the right one.
 func TestEveryEndCleansUp(t *testing.T) {
 	type end struct {
 		detail  string
@@ -227,114 +225,6 @@ func timesPanic(n int) func() error {
 	}
 }
 
-// req C2, C8, A4, E2: refused before anything is created, with the reason recorded.
-func TestRefusedBeforeCreate(t *testing.T) {
-	for name, c := range map[string]struct {
-		set    func(s *scene)
-		detail string
-		code   string
-	}{
-		"no daemon":             {func(s *scene) { s.script.before["probe"] = func() error { return unanswered("info") } }, "runtime_refused", RefusedUnreachable},
-		"daemon error":          {func(s *scene) { s.script.before["probe"] = func() error { return answered("info", 500) } }, "runtime_refused", RefusedDaemonError},
-		"probe panics":          {func(s *scene) { s.script.before["probe"] = panics }, "runtime_refused", RefusedUnreachable},
-		"no events":             {func(s *scene) { s.script.before["events"] = func() error { return unanswered("events") } }, "runtime_refused", RefusedEvents},
-		"unsupported":           {func(s *scene) { s.script.runtime[0].Refusals = []Refusal{{"no_swap_limit", "x"}} }, "runtime_refused", "no_swap_limit"},
-		"no image":              {func(s *scene) { s.script.before["image"] = func() error { return ErrAbsent } }, "runtime_refused", RefusedNoImage},
-		"image unreadable":      {func(s *scene) { s.script.before["image"] = func() error { return unanswered("image") } }, "runtime_refused", RefusedImageError},
-		"another image":         {func(s *scene) { s.script.image.ID = evidence.ImageID{1} }, "runtime_refused", RefusedImageID},
-		"image environment":     {func(s *scene) { s.script.image.Env = []string{"GREETING=other"} }, "runtime_refused", RefusedImageEnv},
-		"image labels":          {func(s *scene) { s.script.image.Labels = map[string]string{LabelRequest: "x"} }, "runtime_refused", RefusedImageLabels},
-		"image volumes":         {func(s *scene) { s.script.image.Volumes = []string{"/data"} }, "runtime_refused", RefusedImageVolumes},
-		"image for elsewhere":   {func(s *scene) { s.script.image.OS = "windows" }, "runtime_refused", RefusedImageOS},
-		"reduction":             {func(s *scene) { s.job.Accepted, s.book.fold.Claimed.Accepted = nil, nil }, "reduction_not_accepted", ""},
-		"unproven seccomp":      {func(s *scene) { s.script.runtime[0].Reductions = nil }, "reduction_not_accepted", ""},
-		"unreadable proof":      {func(s *scene) { s.script.runtime[0].Reductions = nil; s.job.Prove = failingProof }, "runtime_refused", RefusedProof},
-		"image environment too": {func(s *scene) { s.script.image.Env = []string{"GREETING=hello", "PATH=/bin"} }, "runtime_refused", RefusedImageEnv},
-	} {
-		play(t, name, func(t *testing.T, s *scene) {
-			c.set(s)
-			v, err := s.perform()
-			require.NoError(t, err)
-			require.Equal(t, c.detail, v.Detail, v.Causes)
-			require.Equal(t, evidence.OutcomeUnavailable, v.Outcome)
-			require.Equal(t, []string{"RuntimeObserved"}, s.book.types)
-			require.Zero(t, s.script.count("create"))
-			if c.code != "" {
-				require.Equal(t, []string{c.code}, s.book.fold.BeforeCreate.Refusals)
-				require.NotNil(t, s.book.fold.BeforeCreate.Detail)
-			}
-		})
-	}
-	play(t, "declared image environment", func(t *testing.T, s *scene) {
-		s.script.image.Env = []string{"GREETING=hello", "HOME=/scratch"}
-		v, err := s.perform()
-		require.NoError(t, err)
-		require.Equal(t, "ok", v.Detail)
-	})
-}
-
-func failingProof(context.Context, evidence.RuntimeIdentity) (*evidence.Basis, error) {
-	return nil, errors.New("unreadable")
-}
-
-// req C4: without a reduction, what the API can't name needs a probe that is in the ledger.
-func TestSeccompProof(t *testing.T) {
-	proof := evidence.Basis{Stream: "runtime-x", Version: 3}
-	play(t, "proven", func(t *testing.T, s *scene) {
-		s.script.runtime[0].Reductions = nil
-		s.job.Prove = func(context.Context, evidence.RuntimeIdentity) (*evidence.Basis, error) { return &proof, nil }
-		s.script.compare = func(iso Isolation, _ Inspection) Isolation {
-			iso.Findings[evidence.CtlSeccomp-1].Kind = evidence.Accepted
-			return iso
-		}
-		v, err := s.perform()
-		require.NoError(t, err)
-		require.Equal(t, "ok", v.Detail, v.Causes)
-		require.Equal(t, &proof, s.book.fold.BeforeCreate.Probe)
-		require.Equal(t, evidence.Probed, s.book.fold.Isolation.Controls[evidence.CtlSeccomp-1].Kind)
-		require.Equal(t, evidence.ClaimFull, evidence.RecordOf(&s.book.fold).Claim)
-	})
-	play(t, "unproven and accepted", func(t *testing.T, s *scene) {
-		s.script.runtime[0].Reductions = nil
-		s.book.fold.Claimed.Accepted = []evidence.Reduction{evidence.ReducedSeccomp}
-		s.job.Accepted = s.book.fold.Claimed.Accepted
-		v, err := s.perform()
-		require.NoError(t, err)
-		require.Equal(t, "ok", v.Detail, v.Causes)
-		require.Equal(t, []evidence.Reduction{evidence.ReducedSeccomp}, s.book.fold.BeforeCreate.Reductions)
-	})
-	play(t, "reduced anyway", func(t *testing.T, s *scene) {
-		_, err := s.perform()
-		require.NoError(t, err)
-		require.Equal(t, []evidence.Reduction{evidence.ReducedCgroupV1}, s.book.fold.BeforeCreate.Reductions)
-	})
-}
-
-// req C3: success needs one daemon at three points; removal needs it, too.
-func TestChangedRuntime(t *testing.T) {
-	for name, c := range map[string]struct {
-		at     int // probe: 0 before create, 1 before start, 2 after exit, 3 after removal
-		change func(*Runtime)
-		detail string
-	}{
-		"another build before start": {1, func(r *Runtime) { r.Identity.Build.Kernel = "7" }, "runtime_changed_before_start"},
-		"refused before start":       {1, func(r *Runtime) { r.Refusals = []Refusal{{"no_swap_limit", "x"}} }, "runtime_changed_before_start"},
-		"another boot after exit":    {2, func(r *Runtime) { r.Identity.Daemon.Boot = evidence.Nonce{9} }, "runtime_changed"},
-		"replaced at removal":        {3, func(r *Runtime) { r.Identity.Daemon.Engine = "OTHER" }, "cleanup_unconfirmed"},
-		"upgraded at removal":        {3, func(r *Runtime) { r.Identity.Build.Version = "99" }, "ok"},
-	} {
-		play(t, name, func(t *testing.T, s *scene) {
-			good := s.script.runtime[0]
-			s.script.runtime = []Runtime{good, good, good, good, good}
-			c.change(&s.script.runtime[c.at])
-			v, err := s.perform()
-			require.NoError(t, err)
-			require.Equal(t, c.detail, v.Detail, v.Causes)
-			require.Nil(t, s.script.box)
-		})
-	}
-}
-
 // req D4: wall time runs on while output is drained; a writer that outlives the command leaves
 // the capture incomplete beside whatever wins (req D3).
 func TestDrain(t *testing.T) {
@@ -438,7 +328,7 @@ func TestFirstCauseWins(t *testing.T) {
 	})
 }
 
-// req E1, G5: a runner that can't record, or was fenced, goes no further. What is on record is
+// req E1, req G5: a runner that can't record, or was fenced, goes no further. What is on record is
 // removed all the same; a container that was never started and that the ledger doesn't know stays
 // where recovery finds it by its labels.
 func TestRecorderFails(t *testing.T) {
@@ -489,7 +379,7 @@ func TestRecorderFails(t *testing.T) {
 	})
 }
 
-// req E3, E4, E5: only the daemon's own "no such container" closes custody of a known ID, and
+// req E3, req E4, req E5: only the daemon's own "no such container" closes custody of a known ID, and
 // nothing closes that of an unknown one.
 func TestRemoval(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -538,111 +428,4 @@ func TestRemoval(t *testing.T) {
 			require.Nil(t, s.script.box)
 		})
 	}
-}
-
-// req C9: somebody else's hands on the container.
-func TestInterference(t *testing.T) {
-	id := func(s *scene) string { return s.script.box.id.Hex() }
-	for name, c := range map[string]struct {
-		event func(s *scene) Event
-		code  string
-	}{
-		"exec":     {func(s *scene) Event { return Event{Type: "container", Action: "exec_create: sh", Actor: id(s)} }, "exec"},
-		"update":   {func(s *scene) Event { return Event{Type: "container", Action: "update", Actor: id(s)} }, "update"},
-		"rename":   {func(s *scene) Event { return Event{Type: "container", Action: "rename", Actor: id(s)} }, "rename"},
-		"pause":    {func(s *scene) Event { return Event{Type: "container", Action: "pause", Actor: id(s)} }, "pause"},
-		"attach":   {func(s *scene) Event { return Event{Type: "container", Action: "attach", Actor: id(s)} }, "attach"},
-		"copy in":  {func(s *scene) Event { return Event{Type: "container", Action: "extract-to-dir", Actor: id(s)} }, "copy"},
-		"copy out": {func(s *scene) Event { return Event{Type: "container", Action: "archive-path", Actor: id(s)} }, "copy"},
-		"kill":     {func(s *scene) Event { return Event{Type: "container", Action: "kill", Actor: id(s)} }, "kill"},
-		"new":      {func(s *scene) Event { return Event{Type: "container", Action: "teleport", Actor: id(s)} }, "action_unknown"},
-		"other network": {func(s *scene) Event {
-			return Event{Type: "network", Action: "connect", Container: id(s), Network: "bridge"}
-		}, "network_connect"},
-		"network again": {func(s *scene) Event {
-			return Event{Type: "network", Action: "connect", Container: id(s), Network: "none"}
-		}, "network_connect"},
-		"other container": {func(s *scene) Event { return Event{Type: "container", Action: "update", Actor: "other"} }, ""},
-		"harmless":        {func(s *scene) Event { return Event{Type: "container", Action: "top", Actor: id(s)} }, ""},
-	} {
-		play(t, name, func(t *testing.T, s *scene) {
-			s.script.command = func(b *box) {
-				time.Sleep(time.Second)
-				s.script.emit(c.event(s))
-				b.exit(0)
-			}
-			v, err := s.perform()
-			require.NoError(t, err)
-			if c.code == "" {
-				require.Equal(t, "ok", v.Detail, v.Causes)
-				return
-			}
-			require.Equal(t, "interfered", v.Detail, v.Causes)
-			require.Equal(t, []string{c.code}, s.book.fold.Run.Exited.Interference)
-		})
-	}
-	play(t, "changed by the end", func(t *testing.T, s *scene) {
-		s.script.compare = func(iso Isolation, in Inspection) Isolation {
-			iso.Findings[5].Equal = in.Status == "created"
-			return iso
-		}
-		v, err := s.perform()
-		require.NoError(t, err)
-		require.Equal(t, "interfered", v.Detail)
-		require.Equal(t, []string{"changed_configuration"}, s.book.fold.Run.Exited.Interference)
-	})
-	play(t, "before the start", func(t *testing.T, s *scene) {
-		s.script.before["attach"] = func() error {
-			s.script.emitBox("update")
-			time.Sleep(time.Millisecond)
-			return nil
-		}
-		v, err := s.perform()
-		require.NoError(t, err)
-		require.Equal(t, "isolation_refused", v.Detail)
-		require.Zero(t, s.script.count("start"))
-	})
-}
-
-// req F5: no event is no proof without the container's die on the same subscription; and three
-// sources must tell one story.
-func TestMemoryAndEvents(t *testing.T) {
-	for name, c := range map[string]struct {
-		command func(s *scene, b *box)
-		detail  string
-	}{
-		"event":         {func(s *scene, b *box) { s.script.emitBox("oom"); b.exit(0) }, "oom"},
-		"flag":          {func(s *scene, b *box) { b.with(func() { b.in.OOMKilled = true }); b.exit(0) }, "oom"},
-		"kernel":        {func(s *scene, b *box) { b.with(func() { b.oomKill = 1 }); time.Sleep(time.Second); b.exit(0) }, "oom"},
-		"stream breaks": {func(s *scene, b *box) { close(s.script.torn); <-b.killed; b.hangUp(nil) }, "exit_137"},
-	} {
-		play(t, name, func(t *testing.T, s *scene) {
-			s.script.command = func(b *box) { c.command(s, b) }
-			v, err := s.perform()
-			require.NoError(t, err)
-			require.Equal(t, c.detail, v.Detail, v.Causes)
-			if name == "stream breaks" {
-				require.Subset(t, v.Causes, []string{"oom_unknown", "transport_fault"})
-			}
-		})
-	}
-	play(t, "wait and inspection differ", func(t *testing.T, s *scene) {
-		s.script.command = func(b *box) {
-			b.with(func() { b.end(0); b.in.ExitCode = 4 })
-			b.hangUp(nil)
-		}
-		v, err := s.perform()
-		require.NoError(t, err)
-		require.Equal(t, "transport_fault", v.Detail, v.Causes)
-		require.Equal(t, []string{"exit_codes_differ"}, s.book.fold.Run.Exited.Faults)
-	})
-	play(t, "no die", func(t *testing.T, s *scene) {
-		w := newWatch("none")
-		require.Equal(t, evidence.OOMUnknown, w.seen().oom)
-		w.aim(evidence.ContainerID{1})
-		w.take(Event{Type: "container", Action: "die", Actor: evidence.ContainerID{1}.Hex(), ExitCode: "0"})
-		require.Equal(t, evidence.OOMNone, w.seen().oom)
-		w.lose(io.ErrUnexpectedEOF)
-		require.Equal(t, evidence.OOMUnknown, w.seen().oom)
-	})
 }

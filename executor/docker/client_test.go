@@ -122,7 +122,7 @@ func TestVersionRefused(t *testing.T) {
 	require.Equal(t, "1.51", d.pinned)
 }
 
-// req C7, E3: what each kind of bad reply means. Only a whole reply with an error status is an
+// req C7, req E3: what each kind of bad reply means. Only a whole reply with an error status is an
 // answer, and only the daemon's own words about this container are its absence.
 func TestReplies(t *testing.T) {
 	id := goldenID(t)

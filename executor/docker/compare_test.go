@@ -33,7 +33,7 @@ func held(iso executor.Isolation) bool {
 		!slices.ContainsFunc(iso.Findings, func(f executor.Finding) bool { return !f.Equal })
 }
 
-// req C5, C9: real replies of one container through its life, and one of a newer API, equal the
+// req C5, req C9: real replies of one container through its life, and one of a newer API, equal the
 // profile.
 func TestCompareHolds(t *testing.T) {
 	for file, naming := range map[string]evidence.SeccompNaming{
@@ -58,7 +58,7 @@ func TestCompareHolds(t *testing.T) {
 	}
 }
 
-// req A4, C5, C6: the reason says in which way a field differs. An image's undeclared environment
+// req A4, req C5, req C6: the reason says in which way a field differs. An image's undeclared environment
 // shows as an entry too many.
 func TestCompareReasons(t *testing.T) {
 	for name, c := range map[string]struct {

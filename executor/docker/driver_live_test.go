@@ -27,7 +27,7 @@ import (
 )
 
 // TestLiveDriver runs the suite against the daemon at the default socket, or at
-// BAILDOCK_TEST_DOCKER_SOCKET. req C1 C2 C3 C4 C5 C7 E3
+// BAILDOCK_TEST_DOCKER_SOCKET. req C1 req C2 req C3 req C4 req C5 req C7 req E3
 func TestLiveDriver(t *testing.T) {
 	d := openLive(t)
 	id, name := loadSubject(t, d)

@@ -46,7 +46,7 @@ func codes(rt executor.Runtime) []string {
 	return out
 }
 
-// req C2, C3, C8: each missing requirement and each reduction has its own name.
+// req C2, req C3, req C8: each missing requirement and each reduction has its own name.
 func TestIdentify(t *testing.T) {
 	v1 := evidence.ReducedCgroupV1
 	for name, c := range map[string]struct {

@@ -127,7 +127,7 @@ func look(t *testing.T, f hostTree) executor.KernelSight {
 	return f.write(t).Kernel(goldenPlan(evidence.SeccompReported), goldenID(t), 42)
 }
 
-// req C4, C6: on both cgroup versions each control is read from the kernel and equal.
+// req C4, req C6: on both cgroup versions each control is read from the kernel and equal.
 func TestKernelHolds(t *testing.T) {
 	for name, f := range map[string]hostTree{"v1": fixtureV1(t), "v2": fixtureV2(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestKernelHolds(t *testing.T) {
 	}
 }
 
-// req C5, C6: one changed file changes exactly one control, with its reason; one that can't be read
+// req C5, req C6: one changed file changes exactly one control, with its reason; one that can't be read
 // makes it unavailable, never zero.
 func TestKernelFindings(t *testing.T) {
 	id := goldenID(t).Hex()

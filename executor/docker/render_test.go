@@ -10,7 +10,7 @@ import (
 	"github.com/baildock/baildock/executor"
 )
 
-// req C4, N4: equal plans give equal bytes, and the profile is named where the API can.
+// req C4, req N4: equal plans give equal bytes, and the profile is named where the API can.
 func TestRenderGolden(t *testing.T) {
 	for _, c := range []struct {
 		naming evidence.SeccompNaming

@@ -20,7 +20,7 @@ import (
 
 // TestDriverSuite runs the suite that the live driver passes. What it says of one it says of both:
 // the driver's contract holds over the fake, and the fake is like a daemon in all that the suite
-// looks at. req C1 C2 C3 C4 C5 C7 E3
+// looks at. req C1 req C2 req C3 req C4 req C5 req C7 req E3
 func TestDriverSuite(t *testing.T) {
 	for name, engine := range map[string]fakedaemon.Engine{
 		"20.10":           fakedaemon.Engine20(),
@@ -124,7 +124,7 @@ func TestDriverLoad(t *testing.T) {
 	require.ErrorContains(t, err, "diffID")
 }
 
-// Every variant is refused or reduced by name. req C2 C8
+// Every variant is refused or reduced by name. req C2 req C8
 func TestDriverProbesVariants(t *testing.T) {
 	for _, c := range []struct {
 		name       string

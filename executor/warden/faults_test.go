@@ -24,7 +24,7 @@ var callsOfARun = map[fakedaemon.Call]int{
 	fakedaemon.CallStart: 1, fakedaemon.CallRemove: 1,
 }
 
-// req E3, E5, E6, E9, F2, G9: one fault of any fast kind at any call of a run. Whatever it does, the
+// req E3, req E5, req E6, req E9, req F2, req G9: one fault of any fast kind at any call of a run. Whatever it does, the
 // history is legal as stored, nothing is left that custody doesn't name, nothing is created or
 // started twice, and nothing unproven is a success.
 func TestOneFaultAnywhere(t *testing.T) {

@@ -208,7 +208,7 @@ func (s *site) settled(t testing.TB, res warden.Result) {
 	require.NoFileExists(t, filepath.Join(s.home, "locks", string(res.Attempt)))
 }
 
-// TestLiveOutcomes runs one attempt for every end that needs no fault. req C8 D1 D2 D3 E3 E6 E9 F2 F3 B6
+// TestLiveOutcomes runs one attempt for every end that needs no fault. req C8 req D1 req D2 req D3 req E3 req E6 req E9 req F2 req F3 req B6
 func TestLiveOutcomes(t *testing.T) {
 	s := newSite(t)
 	for _, c := range []struct {
@@ -344,7 +344,7 @@ type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 
-// req J3, D3: a signal ends the run as cancelled, with its container removed.
+// req J3, req D3: a signal ends the run as cancelled, with its container removed.
 func TestLiveCancel(t *testing.T) {
 	s := newSite(t)
 	res := s.while(t, "cancelled", func(cancel context.CancelFunc, _ string) { cancel() })
@@ -407,7 +407,7 @@ func TestLiveInterference(t *testing.T) {
 	}
 }
 
-// req D5, G9: kill -9 of a runner kills its container, and what it recorded names it.
+// req D5, req G9: kill -9 of a runner kills its container, and what it recorded names it.
 func TestLiveRunnerDies(t *testing.T) {
 	s := newSite(t)
 	id := s.register(t, "orphan", nil, "tree", "1h")

@@ -224,7 +224,7 @@ func fence(j *journal.Journal, id evidence.AttemptID) error {
 	return err
 }
 
-// req G4, G5: a fenced runner starts nothing more, and its own finish changes nothing.
+// req G4, req G5: a fenced runner starts nothing more, and its own finish changes nothing.
 func TestFenced(t *testing.T) {
 	for _, c := range []struct {
 		at      string
@@ -302,7 +302,7 @@ func TestCancelledBeforeStart(t *testing.T) {
 	require.Empty(t, y.snapshots(t))
 }
 
-// req B6, G6: while custody is open the attempt stays running and its snapshot in place.
+// req B6, req G6: while custody is open the attempt stays running and its snapshot in place.
 func TestUnconfirmed(t *testing.T) {
 	y := newYard(t, fakedaemon.Options{})
 	id := y.register(t, y.registration("one"))

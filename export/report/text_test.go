@@ -41,7 +41,7 @@ func exported(t testing.TB, h *evidencetest.History, withhold ...bundle.Class) (
 // hold.
 var digits = regexp.MustCompile(`sha256:[0-9a-f]{64}|[0-9]{5} bytes|container [0-9a-f]{12}`)
 
-// T7, text: the text report of a verified bundle, whole.
+// req T7, text: the text report of a verified bundle, whole.
 func TestTextGolden(t *testing.T) {
 	f, file := exported(t, evidencetest.Success())
 	got := render(t, verify.Verify(file, verify.Policy{Trust: verify.TrustLedger(f.Identity)}))
@@ -56,7 +56,7 @@ func TestTextGolden(t *testing.T) {
 	require.Equal(t, string(want), got)
 }
 
-// T7, text: without a key, and for a broken bundle, the first line says so.
+// req T7, text: without a key, and for a broken bundle, the first line says so.
 func TestStamp(t *testing.T) {
 	f, file := exported(t, evidencetest.Success())
 	first := func(r verify.Report) string {
@@ -74,7 +74,7 @@ func TestStamp(t *testing.T) {
 // hostile is what a command might print to deceive a reader of its report.
 const hostile = "\x1b[2J\x1b[31mVERIFIED\x07\r\u202egnp.exe\u2066\u200b\ufeff\u0085\xff\xfe\u2028| fake\x00\nVERIFIED: success\n```\n<script>alert(1)</script>\n=HYPERLINK(1)\n\u0301\U000e0041\u3164"
 
-// T7, text: hostile bytes stay text, and can't leave their line.
+// req T7, text: hostile bytes stay text, and can't leave their line.
 func TestHostileBytesStayText(t *testing.T) {
 	h := evidencetest.Success()
 	h.Recipe.Args = []string{hostile[:strings.IndexByte(hostile, 0xff)], "plain"}
@@ -95,7 +95,7 @@ func TestHostileBytesStayText(t *testing.T) {
 	require.Contains(t, got, `\xff\xfe\u2028| fake\x00`)
 }
 
-// T7, text: what is shown of an output is bounded, and what isn't shown is counted.
+// req T7, text: what is shown of an output is bounded, and what isn't shown is counted.
 func TestOutputIsBounded(t *testing.T) {
 	for name, text := range map[string]string{
 		"lines": strings.Repeat("x\n", 5000), "one line": strings.Repeat("x", 200_000), "escapes": strings.Repeat("\x00", 100_000),

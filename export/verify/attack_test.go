@@ -30,7 +30,7 @@ func leafOf(t testing.TB, f *exporttest.Fixture, stream string, version ledger.V
 	return evidence.LeafDigest{}
 }
 
-// req T3; T2, admission apart: whoever holds the bundle key and bends a payload is caught, at the check that says so.
+// req T3, req T2, admission apart: whoever holds the bundle key and bends a payload is caught, at the check that says so.
 func TestForgedPayloads(t *testing.T) {
 	f := exporttest.New(t)
 	h := evidencetest.Success()
@@ -148,7 +148,7 @@ func TestForgedPayloads(t *testing.T) {
 	}
 }
 
-// T2, admission apart: the envelope's own lies: algorithms, keys, and who is spoken for.
+// req T2, admission apart: the envelope's own lies: algorithms, keys, and who is spoken for.
 func TestForgedEnvelopes(t *testing.T) {
 	f, file := one(t)
 	policy := verify.Policy{Trust: verify.TrustLedger(f.Identity)}

@@ -44,7 +44,7 @@ func TestVoidClaimIsJudgedAgain(t *testing.T) {
 	require.Equal(t, "void_claim", r.Attempts[0].Record.Detail)
 }
 
-// req H5, T3: an event that changes the basis after it was read and before the claim makes custody
+// req H5, req T3: an event that changes the basis after it was read and before the claim makes custody
 // under that claim bad evidence; the same event after the claim doesn't.
 func TestUnadmittedVoidClaim(t *testing.T) {
 	f, h := bound(t)
@@ -75,7 +75,7 @@ func TestUnadmittedVoidClaim(t *testing.T) {
 	require.Equal(t, verify.Valid, verified(t, f).Verdict, "a seal changes nothing")
 }
 
-// req G1, G2, H5: claims and listings that don't fit what they rest on.
+// req G1, req G2, req H5: claims and listings that don't fit what they rest on.
 func TestBadClaims(t *testing.T) {
 	for name, c := range map[string]struct {
 		check string

@@ -15,7 +15,7 @@ import (
 // offlineEnv marks the child of TestOffline.
 const offlineEnv = "VERIFY_TEST_OFFLINE"
 
-// T2: verification needs no network. It runs here in a network namespace of its own, in which no
+// req T2: verification needs no network. It runs here in a network namespace of its own, in which no
 // interface is up.
 func TestOffline(t *testing.T) {
 	if os.Getenv(offlineEnv) == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/baildock/baildock/export/verify"
 )
 
-// T2 and T10, admission and witnesses apart: whoever holds the bundle and ledger.pub reaches the owner's verdict, with each check
+// req T2 and T10, admission and witnesses apart: whoever holds the bundle and ledger.pub reaches the owner's verdict, with each check
 // listed; the JSON has its agreed names.
 func TestValid(t *testing.T) {
 	f, file := one(t)
@@ -72,7 +72,7 @@ func TestFailureIsEvidenceToo(t *testing.T) {
 	require.Equal(t, "the outcome is failed", r.Why)
 }
 
-// T2, admission apart: what each level asks for.
+// req T2, admission apart: what each level asks for.
 func TestLevels(t *testing.T) {
 	f, file := one(t)
 	for _, c := range []struct {
@@ -101,7 +101,7 @@ func TestLevels(t *testing.T) {
 	require.Error(t, err)
 }
 
-// T2, admission apart: without a key nothing is better than not checked, and a bare key vouches for the rest.
+// req T2, admission apart: without a key nothing is better than not checked, and a bare key vouches for the rest.
 func TestTrust(t *testing.T) {
 	f, file := one(t)
 	none := verify.Verify(file, verify.Policy{})

@@ -176,3 +176,44 @@ absence of evidence included, the outcome is ` + "`success`" + `, the detail ` +
 	require.NoError(t, err)
 	require.Equal(t, b.String(), string(got))
 }
+
+// FORMAT.md says exactly when each cause holds, in the table's order, and when each event of an
+// attempt is legal: another verifier has nothing else.
+//
+// req F4
+func TestFormatNamesEveryCauseAndEvent(t *testing.T) {
+	b, err := os.ReadFile("FORMAT.md")
+	require.NoError(t, err)
+	section := func(from, to string) string {
+		_, rest, ok := strings.Cut(string(b), "\n## "+from+"\n")
+		require.True(t, ok, from)
+		text, _, ok := strings.Cut(rest, "\n## "+to+"\n")
+		require.True(t, ok, to)
+		return text
+	}
+	var rows []string
+	for line := range strings.Lines(section("Verdict", "Record")) {
+		if name, ok := strings.CutPrefix(line, "| `"); ok {
+			name, _, _ = strings.Cut(name, "`")
+			rows = append(rows, name)
+		}
+	}
+	var want []string
+	for _, c := range evidence.Causes() {
+		want = append(want, c.Detail)
+	}
+	require.Equal(t, want, rows)
+
+	legal := section("Legal histories of an attempt", "Verdict")
+	seen := 0
+	for _, typ := range evidence.EventTypes() {
+		switch typ {
+		case "LedgerOpened", "KeyAdded", "KeyRetired", "EpochAdvanced", "RuntimeProbed",
+			"ChangeOpened", "VersionAdded", "ContextSet", "AttemptOpened": // of other streams
+			continue
+		}
+		require.Contains(t, legal, typ)
+		seen++
+	}
+	require.Greater(t, seen, 20)
+}

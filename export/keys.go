@@ -5,7 +5,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +56,17 @@ func (k CheckpointKey) ID() evidence.KeyID { return evidence.KeyIDOf(k.spki) }
 // Private is the key itself, for those who cosign with it.
 func (k CheckpointKey) Private() ed25519.PrivateKey { return k.key }
 
+// Endorse signs for a change of the ledger's bundle keys: ASN.1 ECDSA over the message's SHA-256.
+func (k BundleKey) Endorse(message []byte) ([]byte, error) {
+	digest := sha256.Sum256(message)
+	return k.signer.Sign(nil, digest[:], crypto.SHA256)
+}
+
+// Endorse signs for a change of the ledger's checkpoint keys: Ed25519 over the message.
+func (k CheckpointKey) Endorse(message []byte) ([]byte, error) {
+	return ed25519.Sign(k.key, message), nil
+}
+
 // Signer signs the checkpoints of one origin.
 func (k CheckpointKey) Signer(origin string) (ledger.CheckpointSigner, error) {
 	s, err := ledger.NewEd25519Signer(origin, k.key)
@@ -100,7 +113,7 @@ func (d deterministic) Sign(_ io.Reader, digest []byte, _ crypto.SignerOpts) ([]
 }
 
 // GenerateBundleKey makes a new ECDSA P-256 key, as unencrypted PKCS#8 PEM.
-func GenerateBundleKey(random io.Reader) (pem []byte, err error) {
+func GenerateBundleKey(random io.Reader) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), random)
 	if err != nil {
 		return nil, fmt.Errorf("generate bundle key: %w", err)
@@ -109,7 +122,7 @@ func GenerateBundleKey(random io.Reader) (pem []byte, err error) {
 }
 
 // GenerateCheckpointKey makes a new Ed25519 key, as unencrypted PKCS#8 PEM.
-func GenerateCheckpointKey(random io.Reader) (pem []byte, err error) {
+func GenerateCheckpointKey(random io.Reader) ([]byte, error) {
 	_, key, err := ed25519.GenerateKey(random)
 	if err != nil {
 		return nil, fmt.Errorf("generate checkpoint key: %w", err)
@@ -119,8 +132,8 @@ func GenerateCheckpointKey(random io.Reader) (pem []byte, err error) {
 
 // ParseBundleKey reads a private P-256 key from PEM: PKCS#8, SEC 1, encrypted PKCS#8, or the
 // encrypted form of sigstore and cosign.
-func ParseBundleKey(pem []byte, pass PassFunc) (BundleKey, error) {
-	key, err := parsePrivate(pem, pass)
+func ParseBundleKey(text []byte, pass PassFunc) (BundleKey, error) {
+	key, err := parsePrivate(text, pass)
 	if err != nil {
 		return BundleKey{}, fmt.Errorf("bundle key: %w", err)
 	}
@@ -132,8 +145,8 @@ func ParseBundleKey(pem []byte, pass PassFunc) (BundleKey, error) {
 }
 
 // ParseCheckpointKey reads a private Ed25519 key from PEM: PKCS#8, plain or encrypted.
-func ParseCheckpointKey(pem []byte, pass PassFunc) (CheckpointKey, error) {
-	key, err := parsePrivate(pem, pass)
+func ParseCheckpointKey(text []byte, pass PassFunc) (CheckpointKey, error) {
+	key, err := parsePrivate(text, pass)
 	if err != nil {
 		return CheckpointKey{}, fmt.Errorf("checkpoint key: %w", err)
 	}
@@ -146,16 +159,40 @@ func ParseCheckpointKey(pem []byte, pass PassFunc) (CheckpointKey, error) {
 
 // parsePrivate always hands on a password function: without one, an encrypted key would be read
 // as if it were plain.
-func parsePrivate(pem []byte, pass PassFunc) (crypto.PrivateKey, error) {
+func parsePrivate(text []byte, pass PassFunc) (crypto.PrivateKey, error) {
 	if pass == nil {
 		pass = NoPassword
 	}
-	return cryptoutils.UnmarshalPEMToPrivateKey(pem, pass)
+	return cryptoutils.UnmarshalPEMToPrivateKey(text, pass)
+}
+
+// EncryptKey returns a private key's PEM encrypted with a password, in the form that sigstore and
+// cosign write and read. The key may be in any form that ParseBundleKey reads.
+func EncryptKey(text []byte, old, new PassFunc) ([]byte, error) {
+	key, err := parsePrivate(text, old)
+	if err != nil {
+		return nil, fmt.Errorf("encrypt key: %w", err)
+	}
+	sealed, err := cryptoutils.MarshalPrivateKeyToEncryptedDER(key, new)
+	if err != nil {
+		return nil, fmt.Errorf("encrypt key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: string(cryptoutils.EncryptedSigstorePrivateKeyPEMType), Bytes: sealed}), nil
+}
+
+// PlainKey returns a private key as unencrypted PKCS#8 PEM. The key may be in any form that
+// ParseBundleKey reads.
+func PlainKey(text []byte, pass PassFunc) ([]byte, error) {
+	key, err := parsePrivate(text, pass)
+	if err != nil {
+		return nil, fmt.Errorf("read key: %w", err)
+	}
+	return cryptoutils.MarshalPrivateKeyToPEM(key)
 }
 
 // LoadBundleKey reads a private P-256 key from a file.
 func LoadBundleKey(path string, pass PassFunc) (BundleKey, error) {
-	b, err := readKeyFile(path)
+	b, err := ReadKeyFile(path)
 	if err != nil {
 		return BundleKey{}, err
 	}
@@ -164,14 +201,15 @@ func LoadBundleKey(path string, pass PassFunc) (BundleKey, error) {
 
 // LoadCheckpointKey reads a private Ed25519 key from a file.
 func LoadCheckpointKey(path string, pass PassFunc) (CheckpointKey, error) {
-	b, err := readKeyFile(path)
+	b, err := ReadKeyFile(path)
 	if err != nil {
 		return CheckpointKey{}, err
 	}
 	return ParseCheckpointKey(b, pass)
 }
 
-func readKeyFile(path string) ([]byte, error) {
+// ReadKeyFile reads a private key's file, of at most MaxKeyFile bytes.
+func ReadKeyFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read key: %w", err)
@@ -189,7 +227,7 @@ func readKeyFile(path string) ([]byte, error) {
 
 // WriteKey stores a key's PEM in a new file that only its owner can read, durably. It never
 // replaces a file.
-func WriteKey(path string, pem []byte) (err error) {
+func WriteKey(path string, text []byte) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write key: %w", err)
@@ -199,7 +237,7 @@ func WriteKey(path string, pem []byte) (err error) {
 			err = fmt.Errorf("write key: %w", errors.Join(err, os.Remove(path)))
 		}
 	}()
-	if _, err := f.Write(pem); err != nil {
+	if _, err := f.Write(text); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

@@ -1,5 +1,10 @@
 package export
 
-// MaxKeyFile bounds a private key's file. The largest form, encrypted and armoured, needs under
-// 2 KiB.
-const MaxKeyFile = 64 << 10
+const (
+	// MaxKeyFile bounds a private key's file. The largest form, encrypted and armoured, needs under
+	// 2 KiB.
+	MaxKeyFile = 64 << 10
+
+	// maxScheme bounds the scheme of a key reference; the longest in use has 9 bytes.
+	maxScheme = 32
+)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/ledger"
 	"github.com/baildock/baildock/ledger/witness"
@@ -109,7 +108,7 @@ func (p *program) checkpointSign(c *cli.Context) error {
 		return err
 	}
 	return withHome(c, actorOperator, func(h *home) error {
-		signer, err := h.checkpointSigner(c)
+		signer, err := p.checkpointSigner(c, h)
 		if err != nil {
 			return err
 		}
@@ -124,25 +123,12 @@ func (p *program) checkpointSign(c *cli.Context) error {
 	})
 }
 
-// checkpointSigner loads the checkpoint key, which must be live: a checkpoint signed by another
-// would be kept for ever, and no audit would accept it.
-func (h *home) checkpointSigner(c *cli.Context) (ledger.CheckpointSigner, error) {
-	key, err := export.LoadCheckpointKey(h.path(keysName, checkpointKeyName), export.NoPassword)
+// checkpointSigner signs the ledger's checkpoints with a live key: one signed by another would be kept
+// for ever, and no audit would accept it.
+func (p *program) checkpointSigner(c *cli.Context, h *home) (ledger.CheckpointSigner, error) {
+	key, err := p.checkpointKey(c, h)
 	if err != nil {
 		return ledger.CheckpointSigner{}, err
-	}
-	size, err := h.store.Size(c.Context)
-	if err != nil {
-		return ledger.CheckpointSigner{}, err
-	}
-	keys, err := h.journal.Keys(c.Context, ledger.Index(size))
-	if err != nil {
-		return ledger.CheckpointSigner{}, err
-	}
-	id := key.ID()
-	if _, live := keys.Find(evidence.RoleCheckpoint, id[:]); !live {
-		return ledger.CheckpointSigner{}, fail(exitUsage, "key_not_live", "the checkpoint key %s in %q is not a live key of this ledger", id, h.path(keysName)).
-			hint("put the ledger's own key there")
 	}
 	return key.Signer(h.genesis.Origin)
 }
@@ -214,7 +200,7 @@ func (p *program) checkpointCosigner(c *cli.Context) error {
 	if _, err := p.positional(); err != nil {
 		return err
 	}
-	k, err := cosignerOf(c)
+	k, err := p.cosignerOf(c)
 	if err != nil {
 		return err
 	}
@@ -232,7 +218,7 @@ func (p *program) checkpointCosigner(c *cli.Context) error {
 }
 
 // cosignerOf is the cosigner a command line names, without its memory.
-func cosignerOf(c *cli.Context) (witness.Cosigner, error) {
+func (p *program) cosignerOf(c *cli.Context) (witness.Cosigner, error) {
 	for _, name := range []string{"key", "name"} {
 		if c.String(name) == "" {
 			return witness.Cosigner{}, usage("--%s is missing", name).
@@ -242,7 +228,7 @@ func cosignerOf(c *cli.Context) (witness.Cosigner, error) {
 	if err := ledger.CheckOrigin(c.String("name")); err != nil {
 		return witness.Cosigner{}, usage("--name: %w", err)
 	}
-	key, err := export.LoadCheckpointKey(c.String("key"), export.NoPassword)
+	key, err := export.LoadCheckpointKey(c.String("key"), p.keyPassword)
 	if err != nil {
 		return witness.Cosigner{}, fail(exitUsage, "key_unreadable", "%w", err)
 	}
@@ -259,7 +245,7 @@ func (p *program) checkpointCosign(c *cli.Context) error {
 			return usage("--%s is missing", name)
 		}
 	}
-	cosigner, err := cosignerOf(c)
+	cosigner, err := p.cosignerOf(c)
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/ledger"
@@ -19,11 +21,15 @@ func exportCommand(p *program) *cli.Command {
 	return &cli.Command{
 		Name:      "export",
 		Usage:     "write a signed bundle of attempts, which anybody verifies offline",
-		ArgsUsage: "ATTEMPT…",
+		ArgsUsage: "ATTEMPT… | --change ID",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write"},
 			&cli.StringFlag{Name: "at", Usage: "as of `INDEX`, inclusive; then nothing is appended"},
+			&cli.StringFlag{Name: "change", Usage: "every attempt of the change `ID`"},
+			&cli.StringFlag{Name: "prove-from", Usage: "show how the bundle's tree relates to the checkpoint in `FILE`, for those who kept it"},
 			&cli.StringSliceFlag{Name: "withhold", Usage: "leave out `output,recipe,env,…`"},
+			&cli.BoolFlag{Name: "sigstore", Usage: "also write FILE.sigstore.json, which cosign verifies"},
+			kmsFlag(),
 		},
 		Action: p.export,
 	}
@@ -35,6 +41,8 @@ type exportView struct {
 	At       ledger.Index        `json:"at"`
 	Sealed   []ledger.StreamID   `json:"sealed"` // streams that got an event, so that the bundle can show completeness
 	SHA256   string              `json:"sha256"`
+	Sigstore string              `json:"sigstore,omitempty"`         // the file beside it
+	Skipped  []string            `json:"never_registered,omitempty"` // attempts the change lists that never came to be
 	Attempts []exportedView      `json:"attempts"`
 	EnvNames []string            `json:"discloses_env"`
 	Missing  map[string][]string `json:"missing"` // classes by why: withheld, absent
@@ -48,18 +56,27 @@ type exportedView struct {
 
 func (p *program) export(c *cli.Context) error {
 	names := append(append([]string{}, p.args...), p.tail...)
-	if len(names) == 0 {
+	change := c.String("change")
+	switch {
+	case len(names) == 0 && change == "":
 		return usage("ATTEMPT is missing").hint("name an attempt, a unique prefix, or @last")
+	case len(names) > 0 && change != "":
+		return usage("--change names the attempts; leave %q out", names[0])
 	}
 	path := c.String("output")
 	if path == "" {
-		return usage("--output is missing").hint("name the bundle's file: -o %s.cbor", strings.TrimPrefix(names[0], "@"))
+		return usage("--output is missing").hint("name the bundle's file: -o %s.cbor", strings.TrimPrefix(append(names, change)[0], "@"))
 	}
 	withhold, err := withholdFlag(c, "withhold")
 	if err != nil {
 		return err
 	}
 	r := export.Request{Withhold: withhold}
+	if from := c.String("prove-from"); from != "" {
+		if r.ProveFrom, err = readBounded(from, ledger.MaxNote); err != nil {
+			return err
+		}
+	}
 	if s := c.String("at"); s != "" {
 		n, err := parseCount("--at", s)
 		if err != nil {
@@ -76,10 +93,17 @@ func (p *program) export(c *cli.Context) error {
 			}
 			r.Attempts = append(r.Attempts, id)
 		}
-		v, err := h.exportTo(c, path, r)
+		var skipped []string
+		if change != "" {
+			if r.Attempts, skipped, err = h.attemptsOf(c, change); err != nil {
+				return err
+			}
+		}
+		v, err := p.exportTo(c, h, path, r)
 		if err != nil {
 			return exportFailure(err)
 		}
+		v.Skipped = skipped
 		if p.ui.json {
 			return p.ui.printJSON(v)
 		}
@@ -88,15 +112,15 @@ func (p *program) export(c *cli.Context) error {
 }
 
 // exportTo seals what needs a seal, builds, signs and writes the bundle.
-func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportView, error) {
+func (p *program) exportTo(c *cli.Context, h *home, path string, r export.Request) (exportView, error) {
 	v := exportView{File: path, Sealed: []ledger.StreamID{}, Attempts: []exportedView{}, EnvNames: []string{}, Missing: map[string][]string{}}
-	bundleKey, err := export.LoadBundleKey(h.path(keysName, bundleKeyName), export.NoPassword)
+	bundleKey, err := p.bundleKey(c, h)
 	if err != nil {
-		return v, keyFailure(err)
+		return v, err
 	}
-	checkpointKey, err := export.LoadCheckpointKey(h.path(keysName, checkpointKeyName), export.NoPassword)
+	checkpointKey, err := p.checkpointKey(c, h)
 	if err != nil {
-		return v, keyFailure(err)
+		return v, err
 	}
 	if r.Checkpoint, err = checkpointKey.Signer(h.genesis.Origin); err != nil {
 		return v, err
@@ -122,10 +146,20 @@ func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportVi
 	}
 	file, err := export.Sign(payload, bundleKey)
 	if err != nil {
-		return v, keyFailure(err)
+		return v, err
 	}
 	if err := replaceFile(path, 0o644, file); err != nil {
 		return v, err
+	}
+	if c.Bool("sigstore") {
+		attested, err := export.Attest(file, filepath.Base(path), bundleKey)
+		if err != nil {
+			return v, err
+		}
+		v.Sigstore = path + sigstoreSuffix
+		if err := replaceFile(v.Sigstore, 0o644, append(attested, '\n')); err != nil {
+			return v, err
+		}
 	}
 	digest := sha256.Sum256(file)
 	v.At, v.SHA256 = sum.At, "sha256:"+hex.EncodeToString(digest[:])
@@ -144,6 +178,42 @@ func (h *home) exportTo(c *cli.Context, path string, r export.Request) (exportVi
 	return v, nil
 }
 
+// sigstoreSuffix names the Sigstore bundle beside a bundle.
+const sigstoreSuffix = ".sigstore.json"
+
+// attemptsOf lists the attempts of a change that came to be, and those that never did: whoever
+// registered them ended between the two appends.
+func (h *home) attemptsOf(c *cli.Context, change string) (ids []evidence.AttemptID, never []string, err error) {
+	id, err := evidence.ParseChangeID(change)
+	if err != nil {
+		return nil, nil, usage("--change: %w", err)
+	}
+	seen, err := h.journal.Change(c.Context, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range seen.Fold.Openings {
+		a := o.Attempt
+		_, there, err := h.store.Head(c.Context, journal.AttemptStream(a))
+		if err != nil {
+			return nil, nil, err
+		}
+		if there {
+			ids = append(ids, a)
+		} else {
+			never = append(never, string(a))
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return nil, nil, fail(exitUsage, "change_empty", "change %s has no attempts", id)
+	case len(ids) > bundle.MaxJudged:
+		return nil, nil, fail(exitUsage, "change_large", "change %s has %d attempts; a bundle holds at most %d", id, len(ids), bundle.MaxJudged).
+			hint("name the attempts; a bundle counts the others")
+	}
+	return ids, never, nil
+}
+
 // seal gives every stream a judgement rests on an event after the judgement, where none is.
 func (h *home) seal(c *cli.Context, attempts []evidence.AttemptID) ([]ledger.StreamID, error) {
 	judgement, open, err := export.Unsealed(c.Context, h.store, attempts)
@@ -153,16 +223,14 @@ func (h *home) seal(c *cli.Context, attempts []evidence.AttemptID) ([]ledger.Str
 	return open, h.journal.Seal(c.Context, judgement, open...)
 }
 
-func keyFailure(err error) error {
-	return fail(exitUsage, "key_unusable", "%w", err).hint("a home keeps the private keys its ledger names in %s, unencrypted", keysName)
-}
-
 func exportFailure(err error) error {
 	var (
 		absent     *export.AbsentError
 		unfinished *export.UnfinishedError
 		early      *export.TooEarlyError
 		unsealed   *export.UnsealedError
+		foreign    *export.ForeignError
+		behind     *export.BehindError
 	)
 	switch {
 	case errors.As(err, &absent):
@@ -173,6 +241,10 @@ func exportFailure(err error) error {
 		return fail(exitUsage, "index_too_early", "%w", err).hint("use --at %d or a larger index", early.Smallest)
 	case errors.As(err, &unsealed):
 		return fail(exitUsage, "index_too_early", "%w", err).hint("export without --at once: that seals the streams")
+	case errors.As(err, &foreign):
+		return fail(exitUsage, "checkpoint_other", "%w", err).hint("--prove-from wants a checkpoint of this ledger, as it was signed")
+	case errors.As(err, &behind):
+		return fail(exitBadEvidence, "ledger_behind", "%w", err).hint("find out what happened to the ledger before you export anything: baildock audit")
 	}
 	return err
 }
@@ -198,6 +270,12 @@ func (p *program) writeExport(c *cli.Context, h *home, v exportView) error {
 		}
 	}
 	lines := []string{fmt.Sprintf("bundle   %s, %s", v.File, v.SHA256), fmt.Sprintf("at       index %d", v.At)}
+	if v.Sigstore != "" {
+		lines = append(lines, "sigstore "+v.Sigstore)
+	}
+	if len(v.Skipped) > 0 {
+		lines = append(lines, "absent   attempts listed and never registered: "+strings.Join(v.Skipped, " "))
+	}
 	if len(v.Sealed) > 0 {
 		var names []string
 		for _, s := range v.Sealed {

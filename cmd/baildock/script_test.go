@@ -1,6 +1,12 @@
 package main
 
 import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -8,11 +14,16 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/sigstore/sigstore/pkg/signature/kms"
+	"github.com/sigstore/sigstore/pkg/signature/kms/fake"
 	"github.com/stretchr/testify/require"
+
+	"github.com/baildock/baildock/export/bundle"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"baildock": main})
+	testscript.Main(m, map[string]func(){"baildock": main, "baildock-kms": withFakeKMS})
 }
 
 // scripts runs every script of a directory and fails when there are fewer than expected.
@@ -38,6 +49,8 @@ func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) 
 			"flip":  flip,
 			"big":   big,
 			"sql":   sql,
+			"keyid": keyid,
+			"note":  noteOf,
 		},
 	})
 }
@@ -94,4 +107,52 @@ func big(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), make([]byte, n), 0o644))
+}
+
+// withFakeKMS is the program with sigstore's fake key management built in, which always holds the same
+// key.
+func withFakeKMS() {
+	seed := sha256.Sum256([]byte("fake key management"))
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
+	if err != nil {
+		panic(err)
+	}
+	kms.AddProvider(fake.ReferenceScheme, func(ctx context.Context, _ string, hash crypto.Hash, _ ...signature.RPCOption) (kms.SignerVerifier, error) {
+		return fake.LoadSignerVerifier(context.WithValue(ctx, fake.KmsCtxKey{}, crypto.PrivateKey(key)), hash)
+	})
+	main()
+}
+
+// keyid sets a variable to the ID of a key in the JSON that the last command printed:
+// keyid VARIABLE ROLE NUMBER
+func keyid(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: keyid VARIABLE ROLE NUMBER")
+	}
+	var keys []keyView
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &keys))
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	for _, k := range keys {
+		if string(k.Role) != args[1] {
+			continue
+		}
+		if n--; n < 0 {
+			ts.Setenv(args[0], k.Key.String())
+			return
+		}
+	}
+	ts.Fatalf("there is no %s key %s", args[1], args[2])
+}
+
+// noteOf writes the checkpoint of a bundle to a file, as somebody keeps one: note BUNDLE FILE
+func noteOf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: note BUNDLE FILE")
+	}
+	env, err := bundle.UnmarshalEnvelope([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	p, err := bundle.Unmarshal(env.Payload)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), p.Checkpoint, 0o644))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/report"
 	"github.com/baildock/baildock/export/verify"
+	"github.com/baildock/baildock/ledger"
 )
 
 func verifyCommand(p *program) *cli.Command {
@@ -19,6 +20,7 @@ func verifyCommand(p *program) *cli.Command {
 			keyFlag(),
 			&cli.StringFlag{Name: "require", Value: string(verify.Authentic), Usage: "`LEVEL` that exit 0 means: authentic, success, admitted or full"},
 			&cli.BoolFlag{Name: "explain", Usage: "also show what the bundle holds"},
+			&cli.StringFlag{Name: "checkpoint", Usage: "a checkpoint of the ledger that you kept, in `FILE`"},
 			&cli.StringSliceFlag{Name: "allow-withheld", Usage: "accept that these `CLASSES` are withheld"},
 		},
 		Action: p.verify,
@@ -37,6 +39,11 @@ func (p *program) verify(c *cli.Context) error {
 	}
 	if policy.AllowWithheld, err = withholdFlag(c, "allow-withheld"); err != nil {
 		return err
+	}
+	if path := c.String("checkpoint"); path != "" {
+		if policy.Kept, err = readBounded(path, ledger.MaxNote); err != nil {
+			return err
+		}
 	}
 	r, err := p.verified(c, policy)
 	if err != nil {

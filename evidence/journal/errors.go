@@ -128,3 +128,13 @@ type OtherLedgerError struct {
 func (e *OtherLedgerError) Error() string {
 	return fmt.Sprintf("the ledger is initialised already, as %s", e.Ledger)
 }
+
+// NoLiveKeyError says that no live key of that role has that ID.
+type NoLiveKeyError struct {
+	Role evidence.KeyRole
+	Key  evidence.KeyID
+}
+
+func (e *NoLiveKeyError) Error() string {
+	return fmt.Sprintf("key %s is not a live %s key of this ledger", e.Key, e.Role)
+}

@@ -110,11 +110,6 @@ type lateCall struct {
 }
 
 func (f Late) gate(x *exchange) (*reply, bool) {
-	if f.HangUp {
-		if conn, err := x.takeover(); err == nil {
-			x.release(conn)
-		}
-	}
 	l := &lateCall{until: f.Until, done: make(chan reply, 1)}
 	l.run = func() reply {
 		rep := x.route.do(x.d, x)
@@ -124,6 +119,11 @@ func (f Late) gate(x *exchange) (*reply, bool) {
 	x.d.mu.Lock()
 	x.d.late = append(x.d.late, l)
 	x.d.mu.Unlock()
+	if f.HangUp {
+		if conn, err := x.takeover(); err == nil {
+			x.release(conn)
+		}
+	}
 	var timer <-chan time.Time
 	if f.After > 0 {
 		t := time.NewTimer(f.After)

@@ -38,7 +38,7 @@ type bench struct {
 	archive madeArchive
 }
 
-const slow = 200 * time.Millisecond // of the benches' slow faults: long against a call, short against a test
+const slow = 500 * time.Millisecond // of the benches' slow faults: long against a call, short against a test
 
 func newBench(t *testing.T, engine fakedaemon.Engine) *bench {
 	t.Helper()
@@ -61,19 +61,24 @@ func newBench(t *testing.T, engine fakedaemon.Engine) *bench {
 
 func official(t *testing.T, d *fakedaemon.Daemon) *client.Client {
 	t.Helper()
+	api, err := newClient(d.Socket)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, api.Close()) })
+	return api
+}
+
+// newClient is the official client, with a connection a request: a kept one that breaks makes
+// net/http ask again by itself, past the fault.
+func newClient(socket string) (*client.Client, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.Socket)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		if bound, ok := ctx.Value(bounded{}).(context.Context); ok && err == nil {
 			context.AfterFunc(bound, func() { conn.Close() })
 		}
 		return conn, err
 	}
-	// A kept connection that breaks makes net/http ask again by itself, past the fault.
 	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	api, err := client.NewClientWithOpts(client.WithHTTPClient(fresh), client.WithHost("unix://"+d.Socket), client.WithAPIVersionNegotiation(), client.WithDialContext(dial))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, api.Close()) })
-	return api
+	return client.NewClientWithOpts(client.WithHTTPClient(fresh), client.WithHost("unix://"+socket), client.WithAPIVersionNegotiation(), client.WithDialContext(dial))
 }
 
 // bounded marks a context that ends the connection made under it: the client's own handshake of an

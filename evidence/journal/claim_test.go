@@ -194,7 +194,15 @@ func TestAClaimSurvivesWhatChangesNothing(t *testing.T) {
 	for _, move := range moves {
 		move(t, j) // afterwards: too late to void it
 	}
-	_, err = p.Append(t.Context(), afterClaim()[1:]...)
+	rest := afterClaim()[1:]
+	custody, ok := rest[1].(evidence.CustodyTaken)
+	require.True(t, ok)
+	fold := p.Attempt()
+	req, ok := fold.Request()
+	require.True(t, ok)
+	custody.Request = req.Digest() // of the bound attempt
+	rest[1] = custody
+	_, err = p.Append(t.Context(), rest...)
 	require.NoError(t, err)
 	requireSound(t, led)
 }

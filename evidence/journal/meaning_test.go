@@ -230,6 +230,16 @@ func TestMeaningNamesTheFirstBadEvent(t *testing.T) {
 		{"a probe of another runtime", "probe", func(t *testing.T, led ledger.Ledger, j *journal.Journal) ledger.Event {
 			return relying(t, led, j, proof(), func(b *evidence.Basis) { b.Stream = evidence.RuntimePrefix + "00" })
 		}},
+		{"custody of another request", "request", func(t *testing.T, led ledger.Ledger, j *journal.Journal) ledger.Event {
+			claimed(t, j, "one")
+			for _, e := range afterClaim()[:2] {
+				force(t, led, attempt, raw(e))
+			}
+			custody, ok := afterClaim()[2].(evidence.CustodyTaken)
+			require.True(t, ok)
+			custody.Request[0] ^= 1
+			return force(t, led, attempt, raw(custody))
+		}},
 		{"custody after a void claim", "claim", func(t *testing.T, led ledger.Ledger, j *journal.Journal) ledger.Event {
 			voided(t, led, j)
 			for _, e := range afterClaim()[:2] {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -71,7 +72,8 @@ func (v *verification) mention(m bundle.Mention, classes map[bundle.BlobDigest]b
 }
 
 func (v *verification) missing(d bundle.BlobDigest) bool {
-	return slices.ContainsFunc(v.payload.Missing, func(m bundle.Missing) bool { return m.Digest == d })
+	_, ok := slices.BinarySearchFunc(v.payload.Missing, d, func(m bundle.Missing, d bundle.BlobDigest) int { return bytes.Compare(m.Digest[:], d[:]) })
+	return ok
 }
 
 // opened is a referenced blob with its descriptor. held is false when either is missing: bytes

@@ -27,7 +27,7 @@ func (v *verification) claim(j *judged) error {
 	if claim == nil {
 		return nil
 	}
-	var breaking []bundle.Placed
+	var breaking *bundle.Placed // the first, by index
 	for _, b := range claim.Basis {
 		read, err := v.find(b)
 		if err != nil {
@@ -37,9 +37,8 @@ func (v *verification) claim(j *judged) error {
 			return fmt.Errorf("its claim at index %d rests on index %d, which came later", at, read.Index)
 		}
 		for _, e := range v.streams[b.Stream][b.Version+1:] {
-			if e.Index < at && evidence.ChangesBasis(e.Type) {
-				breaking = append(breaking, e)
-				break
+			if e.Index < at && evidence.ChangesBasis(e.Type) && (breaking == nil || e.Index < breaking.Index) {
+				breaking = &e
 			}
 		}
 	}
@@ -52,18 +51,15 @@ func (v *verification) claim(j *judged) error {
 // voided compares what the runner admitted with what the streams show. A runner that died before it
 // could admit that its claim is void left no custody either; custody under a void claim is bad
 // evidence.
-func voided(a *evidence.Attempt, breaking []bundle.Placed) error {
+func voided(a *evidence.Attempt, breaking *bundle.Placed) error {
 	admitted := a.Voided
 	switch {
-	case admitted == nil && (len(breaking) == 0 || len(a.Custodies) == 0):
+	case admitted == nil && (breaking == nil || len(a.Custodies) == 0):
 		return nil
 	case admitted == nil:
-		return fmt.Errorf("its claim is void: %s at index %d came first; yet custody was taken under it", breaking[0].Type, breaking[0].Index)
-	}
-	for _, e := range breaking {
-		if admitted.Breaking == basisAt(e) {
-			return nil
-		}
+		return fmt.Errorf("its claim is void: %s at index %d came first; yet custody was taken under it", breaking.Type, breaking.Index)
+	case breaking != nil && admitted.Breaking == basisAt(*breaking):
+		return nil
 	}
 	return fmt.Errorf("it says that version %d of %s voided its claim, which is not so", admitted.Breaking.Version, admitted.Breaking.Stream)
 }

@@ -88,6 +88,15 @@ func TestBadClaims(t *testing.T) {
 			f.Keep(t, h)
 			f.Append(t, "attempt-one", *h.Registered, *h.Claimed, v, evidence.AttemptFinished{Record: evidence.RecordOf(&a).Digest()})
 		}},
+		"voided by what came second": {verify.CheckClaim, func(f *exporttest.Fixture, h *evidencetest.History) {
+			f.Append(t, "change-fix", evidence.VersionAdded{Version: 2, Revision: h.Registered.Subject.Revision})
+			second := f.Append(t, "policy-main", evidence.EpochAdvanced{Epoch: 2})[0]
+			v := evidence.ClaimVoided{Breaking: evidence.Basis{Stream: "policy-main", Version: uint64(second.Version), Leaf: evidence.LeafDigest(second.Leaf())}}
+			a, err := evidence.Fold(*h.Registered, *h.Claimed, v)
+			require.NoError(t, err)
+			f.Keep(t, h)
+			f.Append(t, "attempt-one", *h.Registered, *h.Claimed, v, evidence.AttemptFinished{Record: evidence.RecordOf(&a).Digest()})
+		}},
 		"rests on another leaf": {verify.CheckClaim, func(f *exporttest.Fixture, h *evidencetest.History) {
 			h.Claimed.Basis[0].Leaf[0] ^= 1
 			f.Run(t, h)

@@ -155,7 +155,7 @@ func TestRequestBindsEverything(t *testing.T) {
 	require.Len(t, seen, 16)
 }
 
-// req A8 req C8
+// req C8
 func TestClosedLists(t *testing.T) {
 	for _, r := range evidence.Reductions() {
 		got, err := evidence.ParseReduction(string(r))

@@ -36,6 +36,13 @@
 //	                          Override, Missing, WrongLabel, NoLabel, Flip
 //	while sending             DropReply, SlowReply, Stalled, Truncated; of streams Cut, Silent, Lost
 //
+// To spoil only what is read before the start, or only after the exit, let Fault.If look at the
+// state of the container a request names:
+//
+//	d.Fault(fakedaemon.Fault{Call: fakedaemon.CallInspect, Times: fakedaemon.Always,
+//		If:     func(r fakedaemon.Request) bool { return r.State == "exited" },
+//		Effect: fakedaemon.Override{Pointer: "/HostConfig/Memory", Value: 0}})
+//
 // Requests records every request with its path and body. Containers, EventLog and Inspection tell
 // the truth whatever the faults made the replies say.
 //
@@ -50,7 +57,8 @@
 //   - an attached client of a container that isn't running is left hanging by its removal;
 //   - an explicit network disconnect of a running container is reported twice;
 //   - a container on the network none can't be connected to another before it left none;
-//   - a start that fails leaves the container created, with an exit code and an error text.
+//   - a start that fails leaves the container created, with an exit code and an error text;
+//   - a daemon that restarts without live restore reports no exit for what it killed.
 //
 // It differs where nothing real is behind it. A kill takes effect before its reply; there is no
 // wait between stop signal and SIGKILL. Execs do nothing and exit 0. Copies move nothing. A

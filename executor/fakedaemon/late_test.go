@@ -117,6 +117,7 @@ func TestOccurrences(t *testing.T) {
 		{"all from third", fakedaemon.Fault{Nth: 3, Times: fakedaemon.Always}, "..xxxx"},
 		{"every second", fakedaemon.Fault{Nth: 2, Every: 2, Times: fakedaemon.Always}, ".x.x.x"},
 		{"every third, once more", fakedaemon.Fault{Every: 3, Times: 2}, "x..x.."},
+		{"a state's first", fakedaemon.Fault{If: func(r fakedaemon.Request) bool { return r.State == "created" }}, ".x...."},
 		{"one object's second", fakedaemon.Fault{Nth: 2, If: func(r fakedaemon.Request) bool { return r.Object == "busy" }}, "..x..."},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func openReady(ctx context.Context, path string, opts Options) (*conn, error) {
 //
 // The tables come first, so that every state of the file after its first byte says what it is.
 func (c *conn) ready(path string) error {
-	made, err := c.checkForm(path)
+	made, err := c.formNow(path)
 	if err != nil {
 		return err
 	}
@@ -182,6 +182,16 @@ func (c *conn) create(path string) error {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// formNow is checkForm over one state of the file: its questions apart could see both sides of
+// another process's create.
+func (c *conn) formNow(path string) (made bool, err error) {
+	if err := c.exec("BEGIN"); err != nil {
+		return false, err
+	}
+	made, err = c.checkForm(path)
+	return made, errors.Join(err, c.exec("ROLLBACK"))
 }
 
 // checkForm tells whether the file has the tables of the known form (true) or is empty (false).

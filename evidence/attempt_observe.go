@@ -174,27 +174,24 @@ func (a *Attempt) mayStart() error {
 	case a.Isolation == nil || !a.Isolation.holds(a.Registered.Table):
 		return fmt.Errorf("isolation was not observed equal")
 	}
-	if spec, kind, short := a.shortOfFull(); short && len(a.BeforeCreate.Reductions) == 0 {
-		return fmt.Errorf("control %s is only %s, which carries no full claim, and nothing reduces it", spec.Name, kind)
-	}
-	return nil
+	return a.kindsHold()
 }
 
-// shortOfFull returns the first control whose kind of evidence carries no full claim by the
-// profile's table (req C6). A probe relied on stands for the seccomp profile, and for nothing else
-// (req C4).
-func (a *Attempt) shortOfFull() (ControlSpec, EvidenceKind, bool) {
+// kindsHold refuses a start whose controls are known in a way they can't be. Without a reduction
+// each kind must be one that carries a full claim by the profile's table (req C6). A probe stands
+// for the seccomp profile alone, and must be named (req C4).
+func (a *Attempt) kindsHold() error {
 	table, _ := profileByDigest(a.Registered.Table)
 	for i, c := range a.Isolation.Controls {
-		spec, kind := table.Controls[i], c.Kind
-		if c.ID == CtlSeccomp && kind == Accepted && a.BeforeCreate.Probe != nil {
-			kind = Probed
+		spec := table.Controls[i]
+		if c.Kind == Probed && (c.ID != CtlSeccomp || a.BeforeCreate.Probe == nil) {
+			return fmt.Errorf("control %s is called probed, and no probe that is named saw it", spec.Name)
 		}
-		if !slices.Contains(spec.Full, kind) {
-			return spec, c.Kind, true
+		if len(a.BeforeCreate.Reductions) == 0 && !slices.Contains(spec.Full, c.Kind) {
+			return fmt.Errorf("control %s is only %s, which carries no full claim, and nothing reduces it", spec.Name, c.Kind)
 		}
 	}
-	return ControlSpec{}, "", false
+	return nil
 }
 
 // holds reports whether every control of the profile with this table was found equal.

@@ -179,15 +179,24 @@ func TestFullClaimNeedsItsKinds(t *testing.T) {
 		return evidence.RecordOf(&a).Claim, err
 	}
 	for i, spec := range table.Controls {
-		for _, k := range []evidence.EvidenceKind{evidence.Accepted, evidence.Observed, evidence.Kernel, evidence.Probed} {
+		for _, k := range []evidence.EvidenceKind{evidence.Accepted, evidence.Observed, evidence.Kernel} {
 			_, err := claim(i, k, nil)
 			require.Equal(t, slices.Contains(spec.Full, k), err == nil, "%s known as %s: %v", spec.Name, k, err)
+			_, err = claim(i, k, probe)
+			require.Equal(t, slices.Contains(spec.Full, k), err == nil, "%s known as %s beside a probe: %v", spec.Name, k, err)
 			got, err := claim(i, k, nil, evidence.ReducedCgroupV1)
 			require.NoError(t, err)
 			require.Equal(t, evidence.ClaimReduced, got)
 		}
-		_, err := claim(i, evidence.Accepted, probe)
-		require.Equal(t, spec.ID == evidence.CtlSeccomp || slices.Contains(spec.Full, evidence.Accepted), err == nil, "%s with a probe: %v", spec.Name, err)
+		_, err := claim(i, evidence.Probed, nil, evidence.ReducedCgroupV1)
+		require.ErrorContains(t, err, "no probe", spec.Name)
+		got, err := claim(i, evidence.Probed, probe)
+		if spec.ID == evidence.CtlSeccomp {
+			require.NoError(t, err)
+			require.Equal(t, evidence.ClaimFull, got)
+		} else {
+			require.ErrorContains(t, err, "no probe", spec.Name)
+		}
 	}
 }
 

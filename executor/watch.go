@@ -37,7 +37,7 @@ func newWatch(network string) *watch {
 	}
 }
 
-// errEventsLost stands for a subscription that ended without a reason while it was needed.
+// eventsLostError stands for a subscription that ended without a reason while it was needed.
 type eventsLostError struct{ why string }
 
 func (e *eventsLostError) Error() string { return "the daemon's events were lost: " + e.why }

@@ -35,6 +35,7 @@ type Attempt struct {
 	Snapshot      SnapshotState
 	Fences        []AttemptFenced
 	Finished      *AttemptFinished
+	Derivation    Derivation // of a finished attempt
 
 	lastType string // of the event before, StreamSealed apart
 }
@@ -89,6 +90,9 @@ func (a *Attempt) Apply(p Payload) error {
 
 func (a *Attempt) apply(p Payload) error {
 	if a.State == StateFinished {
+		if e, ok := p.(CandidateDerived); ok {
+			return a.Derivation.Apply(e)
+		}
 		return fmt.Errorf("the attempt is finished")
 	}
 	if a.State == StateNone {
@@ -212,6 +216,7 @@ func (a *Attempt) finish(e AttemptFinished) error {
 		return fmt.Errorf("record digest %s is not the derived %s", e.Record, want)
 	}
 	a.State, a.Finished = StateFinished, &e
+	a.Derivation = a.MayDerive()
 	return nil
 }
 

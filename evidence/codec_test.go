@@ -89,6 +89,11 @@ func TestEveryEventType(t *testing.T) {
 	}
 }
 
+func grounds() evidence.Grounds {
+	at := evidence.EventIndex(7)
+	return evidence.Grounds{Rules: 1, Grounds: []evidence.Ground{{Rule: evidence.RuleBasis}, {Rule: evidence.RuleSuccess, Index: &at, Attempt: "one"}}}
+}
+
 func everyPayload(t *testing.T) []evidence.Payload {
 	h := evidencetest.Success()
 	h.Stop = &evidence.StopOrdered{Cause: evidence.StopCancelled, After: 7}
@@ -113,6 +118,12 @@ func everyPayload(t *testing.T) []evidence.Payload {
 		evidence.CustodyAbandoned{Handle: handle},
 		evidence.RuntimeProbed{Attempt: "probe", Controls: h.Kernel.Controls, Values: h.Kernel.Values},
 		evidence.StreamSealed{},
+		evidence.PathsChecked{Parent: strings.Repeat("b", 40), Revision: strings.Repeat("a", 40), Globs: []string{"src/**"}, Paths: ref, Touched: 3, Outside: 1},
+		evidence.ContextApproved{Version: 1, Context: evidence.ContextDigest{1}, Attempts: []evidence.AttemptRelied{{Attempt: "one", Record: evidence.RecordDigest{2}}},
+			Basis: []evidence.Basis{{Stream: "change-c", Version: 3, Leaf: evidence.LeafDigest{4}}}, Grounds: grounds()},
+		evidence.ChangeIntegrated{Version: 1, Context: evidence.ContextDigest{1}, Revision: strings.Repeat("a", 40),
+			Approval: evidence.Basis{Stream: "change-c", Version: 4}, Basis: []evidence.Basis{{Stream: "change-c", Version: 4}}, Grounds: grounds()},
+		evidence.CandidateDerived{Revision: strings.Repeat("d", 40)},
 	)
 	require.Greater(t, len(out), 30)
 	return out

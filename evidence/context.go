@@ -74,8 +74,8 @@ func (c Context) Check() error {
 		}
 	}
 	for _, g := range c.AllowPaths {
-		if g == "" || len(g) > MaxGlob {
-			return fmt.Errorf("allowed path %q is empty or longer than %d bytes", g, MaxGlob)
+		if err := CheckGlob(g); err != nil {
+			return err
 		}
 	}
 	return c.checkRequired()

@@ -103,6 +103,9 @@ var payloads = func() map[string]shape {
 	known[VersionAdded](m)
 	known[ContextSet](m)
 	known[AttemptOpened](m)
+	known[PathsChecked](m)
+	known[ContextApproved](m)
+	known[ChangeIntegrated](m)
 	known[AttemptRegistered](m)
 	known[AttemptClaimed](m)
 	known[ClaimVoided](m)
@@ -128,6 +131,7 @@ var payloads = func() map[string]shape {
 	known[AttemptFenced](m)
 	known[CustodyAbandoned](m)
 	known[AttemptFinished](m)
+	known[CandidateDerived](m)
 	known[RuntimeProbed](m)
 	known[StreamSealed](m)
 	return m

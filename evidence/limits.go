@@ -28,6 +28,10 @@ const (
 	MaxKey    = 256 // a DER public key; P-256 needs 91, Ed25519 44
 	MaxGlobs  = 64  // allowed paths of one context
 	MaxGlob   = 256 // bytes of one of them
+
+	MaxTouched = 20_000 // paths one check compares: both sides of a snapshot of the largest size
+	MaxRelied  = 4      // attempts one decision rests on
+	MaxGrounds = 64     // rules of one decision; all of them are fewer
 )
 
 // Bounds of the `command/v1` profile (req A7). Both ends are allowed.

@@ -25,12 +25,11 @@ func (p *Policy) Apply(e Payload) error {
 }
 
 // ChangesBasis reports whether an event of this type takes a judgement's ground away when it
-// comes between what the judgement read and the judgement itself: it changes an epoch, a context
-// or the change it is about (req H5). The type that records an integration is among them before
-// this version can read it, so that no version ever judges it away.
+// comes between what the judgement read and the judgement itself: it changes an epoch or a context,
+// or ends the context by integration (req H5).
 func ChangesBasis(typ string) bool {
 	switch typ {
-	case "EpochAdvanced", "VersionAdded", "ContextSet", "ChangeIntegrated":
+	case EpochAdvanced{}.EventType(), VersionAdded{}.EventType(), ContextSet{}.EventType(), ChangeIntegrated{}.EventType():
 		return true
 	}
 	return false

@@ -181,7 +181,7 @@ func TestWhatCannotBeReadIsAProblemOfItsAttempt(t *testing.T) {
 	w := newWorld(t, ledgertest.NewMem())
 	p := w.open(t)
 	w.begin(t, "newer")
-	force(t, w.led, journal.AttemptStream("newer"), "CandidateDerived", 1, evidence.StreamSealed{})
+	force(t, w.led, journal.AttemptStream("newer"), "CandidateRevised", 1, evidence.StreamSealed{})
 	w.begin(t, "schema")
 	force(t, w.led, journal.AttemptStream("schema"), "SnapshotRemoved", 2, evidence.SnapshotRemoved{})
 	w.begin(t, "illegal")

@@ -146,24 +146,32 @@ func (j *Journal) Basis(ctx context.Context, streams ...ledger.StreamID) ([]evid
 	return sortedBasis(out...), nil
 }
 
-// judge holds a stored claim at an index against its basis: the first event, by index, that
-// changes an epoch or a context and lies between the two makes it void.
+// judge holds a stored claim at an index against its basis.
 func (j *Journal) judge(ctx context.Context, id evidence.AttemptID, claim ledger.Index, basis []evidence.Basis) error {
-	var void *VoidClaimError
+	breaking, err := j.firstBreaking(ctx, basis, claim)
+	if err != nil {
+		return fmt.Errorf("judge the claim of %s: %w", id, err)
+	}
+	if breaking == nil {
+		return nil
+	}
+	return &VoidClaimError{Attempt: id, Breaking: basisOf(breaking.Stream, breaking.Head()), Index: breaking.Index, Type: breaking.Type}
+}
+
+// firstBreaking returns the first event, by index, that changes an epoch or a context and lies
+// between a basis and the judgement that rests on it. It makes the judgement void (req H5).
+func (j *Journal) firstBreaking(ctx context.Context, basis []evidence.Basis, judgement ledger.Index) (*ledger.Event, error) {
+	var first *ledger.Event
 	for _, b := range basis {
-		breaking, err := j.breaking(ctx, b, claim)
+		e, err := j.breaking(ctx, b, judgement)
 		if err != nil {
-			return fmt.Errorf("judge the claim of %s: %w", id, err)
+			return nil, err
 		}
-		if breaking == nil || void != nil && void.Index < breaking.Index {
-			continue
+		if e != nil && (first == nil || e.Index < first.Index) {
+			first = e
 		}
-		void = &VoidClaimError{Attempt: id, Breaking: basisOf(breaking.Stream, breaking.Head()), Index: breaking.Index, Type: breaking.Type}
 	}
-	if void != nil {
-		return void
-	}
-	return nil
+	return first, nil
 }
 
 func (j *Journal) breaking(ctx context.Context, b evidence.Basis, before ledger.Index) (*ledger.Event, error) {

@@ -101,6 +101,44 @@ func (e *VoidClaimError) Error() string {
 		e.Attempt, e.Type, e.Breaking.Stream, e.Breaking.Version, e.Index)
 }
 
+// NotAdmittedError says that a change may not be approved or integrated, with every reason. Nothing
+// was appended but evidence of source-paths/v1.
+type NotAdmittedError struct {
+	Change   evidence.ChangeID
+	What     string // approved, integrated
+	Decision evidence.Decision
+}
+
+func (e *NotAdmittedError) Error() string {
+	var why []string
+	for _, r := range e.Decision.Broken() {
+		s := r.Says
+		if r.Attempt != "" {
+			s = "attempt " + string(r.Attempt) + ": " + s
+		}
+		if r.Index != nil {
+			s += fmt.Sprintf(" (index %d)", *r.Index)
+		}
+		why = append(why, s)
+	}
+	return fmt.Sprintf("change %s can't be %s: %s", e.Change, e.What, strings.Join(why, "; "))
+}
+
+// VoidJudgementError says that an approval or integration was stored and is void: Breaking came
+// before it and took its ground away (req H5). It admits nothing.
+type VoidJudgementError struct {
+	Change   evidence.ChangeID
+	Stored   ledger.Event // the judgement
+	Breaking evidence.Basis
+	Index    ledger.Index // of the breaking event
+	Type     string       // of the breaking event
+}
+
+func (e *VoidJudgementError) Error() string {
+	return fmt.Sprintf("%s at index %d of change %s is void: %s in stream %s (version %d, index %d) came before it",
+		e.Stored.Type, e.Stored.Index, e.Change, e.Type, e.Breaking.Stream, e.Breaking.Version, e.Index)
+}
+
 // ErrFenced means that an attempt was taken from its runner: its generation moved on.
 var ErrFenced = errors.New("attempt was fenced")
 

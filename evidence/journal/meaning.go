@@ -11,8 +11,8 @@ import (
 
 // Meaning checks what events mean: feed it every event of a ledger, or of the product streams a
 // bundle holds whole, in index order. It decodes strictly, folds each stream, judges each claim
-// against its basis again, holds each attempt of a change against its listing, and derives each
-// record again. It relies on ledger.Checker for versions and chains. The zero value is ready; it
+// against its basis again, holds each attempt of a change against its listing, derives each
+// record again, and decides each approval and integration again. It relies on ledger.Checker for versions and chains. The zero value is ready; it
 // isn't safe for concurrent use.
 type Meaning struct {
 	// Finished, if set, is told of every attempt that finishes, before its fold is dropped.
@@ -26,8 +26,8 @@ type Meaning struct {
 	unread   map[ledger.StreamID]Unread
 }
 
-// Unread is the first event of a stream that this version can't read, or a claim that rests on
-// such a stream. Nothing is concluded from the stream from there on (req R7).
+// Unread is the first event of a stream that this version can't read, or a judgement that rests on
+// such a stream or on rules this version doesn't know. Nothing is concluded from the stream from there on (req R7).
 type Unread struct {
 	Index   ledger.Index
 	Stream  ledger.StreamID
@@ -184,9 +184,10 @@ func (g *grounds) after(version uint64) (breaking, bool) {
 // changeSeen is a change, what was true at each of its versions, and its open listings.
 type changeSeen struct {
 	grounds
-	fold  evidence.Change
-	since []contextSince
-	open  map[evidence.AttemptID]evidence.PlainDigest // listed, own stream not open yet
+	trail     evidence.ChangeTrail
+	since     []contextSince
+	open      map[evidence.AttemptID]evidence.PlainDigest // listed, own stream not open yet
+	approvals map[uint64]evidence.ApprovalExhibit         // by version of the stream, of the present version of the change
 }
 
 // contextSince is the context in force from one version of the stream on.
@@ -201,18 +202,27 @@ type contextSince struct {
 func (m *Meaning) visitChange(e ledger.Event, p evidence.Payload) error {
 	c := m.changes[e.Stream]
 	if c == nil {
-		c = &changeSeen{open: map[evidence.AttemptID]evidence.PlainDigest{}}
+		c = &changeSeen{open: map[evidence.AttemptID]evidence.PlainDigest{}, approvals: map[uint64]evidence.ApprovalExhibit{}}
 		put(&m.changes, e.Stream, c)
 	}
 	if o, ok := p.(evidence.ChangeOpened); ok && ChangeStream(o.Change) != e.Stream {
 		return bad(e, "change", string(e.Stream), string(ChangeStream(o.Change)))
 	}
-	if err := c.fold.Apply(p); err != nil {
+	if err := m.judgeJudgement(e, p, c); err != nil {
+		return err
+	}
+	if _, skip := m.unread[e.Stream]; skip {
+		return nil
+	}
+	if err := c.trail.Apply(evidence.EventIndex(e.Index), p); err != nil {
 		return badHistory(e, err)
 	}
 	c.add(e)
 	switch p := p.(type) {
 	case evidence.VersionAdded:
+		m.settle(c)
+		c.since = append(c.since, contextSince{stream: uint64(e.Version)})
+	case evidence.ChangeIntegrated:
 		c.since = append(c.since, contextSince{stream: uint64(e.Version)})
 	case evidence.ContextSet:
 		policy := m.policies[PolicyStream(p.Context.Policy)]
@@ -222,10 +232,10 @@ func (m *Meaning) visitChange(e ledger.Event, p evidence.Payload) error {
 		if p.Context.Epoch > policy.fold.Epoch {
 			return bad(e, "epoch", fmt.Sprintf("at most %d", policy.fold.Epoch), fmt.Sprint(p.Context.Epoch))
 		}
-		b, _ := c.fold.Binding()
+		b, _ := c.trail.Fold.Binding()
 		c.since = append(c.since, contextSince{stream: uint64(e.Version), binding: b, policy: p.Context.Policy, epoch: p.Context.Epoch, set: true})
 	case evidence.AttemptOpened:
-		o, _ := c.fold.Opening(p.Attempt)
+		o, _ := c.trail.Fold.Opening(p.Attempt)
 		if a := m.attempts[AttemptStream(p.Attempt)]; a == nil || !a.registered {
 			c.open[p.Attempt] = o.Registration
 		}
@@ -264,14 +274,17 @@ func (m *Meaning) visitPolicy(e ledger.Event, p evidence.Payload) error {
 }
 
 // epochAt returns the epoch at a version of the policy's stream: every breaking event is one.
-func (s *policySeen) epochAt(version uint64) uint64 {
-	var epoch uint64
+func (s *policySeen) epochAt(version uint64) uint64 { return s.exhibitAt(version).Epoch }
+
+// exhibitAt is the policy as it was at a version of its stream.
+func (s *policySeen) exhibitAt(version uint64) evidence.PolicyExhibit {
+	var x evidence.PolicyExhibit
 	for _, b := range s.breaking {
 		if b.version <= version {
-			epoch++
+			x.Epoch, x.EpochAt = x.Epoch+1, evidence.EventIndex(b.index)
 		}
 	}
-	return epoch
+	return x
 }
 
 func put[V any](m *map[ledger.StreamID]*V, s ledger.StreamID, v *V) {

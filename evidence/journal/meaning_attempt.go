@@ -9,35 +9,76 @@ import (
 
 // attemptSeen is an open attempt, or what is left of a finished one.
 type attemptSeen struct {
-	fold       *evidence.Attempt // nil once finished
+	trail      *evidence.AttemptTrail // nil once finished
 	registered bool
 	void       *evidence.Basis // of a claim that lost a race: what broke it
+	voidAt     evidence.EventIndex
+	after      *finishedSeen // once finished
+}
+
+// finishedSeen is what is kept of a finished attempt: enough to hold its candidate and the
+// approvals that rely on it against it.
+type finishedSeen struct {
+	derivation evidence.Derivation
+	exhibit    *evidence.AttemptExhibit // of a success that a change lists; dropped with the change's version
+	version    uint64                   // of its AttemptFinished
+	leaves     []ledger.Hash            // from there on, while there is an exhibit
 }
 
 func (m *Meaning) visitAttempt(e ledger.Event, p evidence.Payload) error {
 	s := m.attempts[e.Stream]
 	if s == nil {
-		s = &attemptSeen{fold: &evidence.Attempt{}}
+		s = &attemptSeen{trail: &evidence.AttemptTrail{}}
 		put(&m.attempts, e.Stream, s)
 	}
-	if s.fold == nil {
-		if _, seal := p.(evidence.StreamSealed); !seal {
-			return bad(e, "history", "nothing but seals after AttemptFinished", e.Type)
-		}
-		return nil
+	if s.after != nil {
+		return s.visitAfter(e, p)
 	}
 	if err := m.judgeEvent(e, p, s); err != nil {
 		return err
 	}
-	if err := ApplyAttempt(s.fold, e, p); err != nil {
+	if err := applyTrail(s.trail, e, p); err != nil {
 		return err
 	}
-	if s.fold.State == evidence.StateFinished {
+	if a := &s.trail.Fold; a.State == evidence.StateFinished {
 		// The fold has compared the record's digest with the one it derived itself.
 		if m.Finished != nil {
-			m.Finished(e, s.fold)
+			m.Finished(e, a)
 		}
-		s.fold, s.void = nil, nil
+		s.after = &finishedSeen{derivation: a.Derivation, version: uint64(e.Version), leaves: []ledger.Hash{e.Leaf()}}
+		if evidence.VerdictOf(a).Outcome == evidence.OutcomeSuccess && a.Registered.Binding != nil {
+			x := m.exhibit(s, *a.Registered.Binding, a.Registered.Attempt)
+			s.after.exhibit = &x
+		}
+		s.trail, s.void = nil, nil
+	}
+	return nil
+}
+
+// visitAfter takes what may follow AttemptFinished.
+func (s *attemptSeen) visitAfter(e ledger.Event, p evidence.Payload) error {
+	switch p := p.(type) {
+	case evidence.StreamSealed:
+	case evidence.CandidateDerived:
+		if err := s.after.derivation.Apply(p); err != nil {
+			return badHistory(e, err)
+		}
+	default:
+		return bad(e, "history", "nothing but seals and a candidate after AttemptFinished", e.Type)
+	}
+	if s.after.exhibit != nil {
+		s.after.leaves = append(s.after.leaves, e.Leaf())
+	}
+	return nil
+}
+
+// applyTrail is ApplyAttempt for a trail.
+func applyTrail(t *evidence.AttemptTrail, e ledger.Event, p evidence.Payload) error {
+	if r, ok := p.(evidence.AttemptRegistered); ok && AttemptStream(r.Attempt) != e.Stream {
+		return bad(e, "attempt", string(e.Stream), string(AttemptStream(r.Attempt)))
+	}
+	if err := t.Apply(evidence.EventIndex(e.Index), p); err != nil {
+		return badHistory(e, err)
 	}
 	return nil
 }
@@ -49,8 +90,11 @@ func (m *Meaning) judgeEvent(e ledger.Event, p evidence.Payload, s *attemptSeen)
 		s.registered = true
 		return m.judgeListing(e, p)
 	case evidence.AttemptClaimed:
-		void, err := m.judgeClaim(e, p, s.fold.Registered.Binding)
+		void, err := m.judgeClaim(e, p, s.trail.Fold.Registered.Binding)
 		s.void = void
+		if void != nil {
+			s.voidAt = evidence.EventIndex(m.indexOf(*void))
+		}
 		return err
 	case evidence.ClaimVoided:
 		if s.void == nil {
@@ -141,18 +185,13 @@ func (m *Meaning) judgeClaim(e ledger.Event, claim evidence.AttemptClaimed, b *e
 			m.carry(e, evidence.SchemaVersion) // what the claim rests on can't be judged, so nor can it
 			return nil, nil
 		}
-		g := m.grounds(s)
-		if g == nil {
-			return nil, bad(e, "basis", "a change or a policy that exists", basis.Stream)
-		}
-		if basis.Version >= uint64(len(g.leaves)) {
-			return nil, bad(e, "basis", fmt.Sprintf("a version of %s below %d", s, len(g.leaves)), fmt.Sprint(basis.Version))
-		}
-		if leaf := evidence.LeafDigest(g.leaves[basis.Version]); leaf != basis.Leaf {
-			return nil, bad(e, "basis", fmt.Sprintf("leaf %s at version %d of %s", leaf, basis.Version, s), basis.Leaf.String())
+		x, err := m.judgeBasis(e, basis)
+		if err != nil {
+			return nil, err
 		}
 		named[s] = basis.Version
-		if x, ok := g.after(basis.Version); ok && (first == nil || x.index < firstAt) {
+		if x != nil && (first == nil || x.index < firstAt) {
+			g := m.grounds(s)
 			first = &evidence.Basis{Stream: basis.Stream, Version: x.version, Leaf: evidence.LeafDigest(g.leaves[x.version])}
 			firstAt = x.index
 		}
@@ -161,6 +200,35 @@ func (m *Meaning) judgeClaim(e ledger.Event, claim evidence.AttemptClaimed, b *e
 		return first, nil
 	}
 	return first, m.judgeCurrent(e, *b, named)
+}
+
+// judgeBasis checks that a basis of a change or a policy is what it says, and returns the first
+// event behind it that takes its ground away.
+func (m *Meaning) judgeBasis(e ledger.Event, b evidence.Basis) (*breaking, error) {
+	g := m.grounds(ledger.StreamID(b.Stream))
+	if g == nil {
+		return nil, bad(e, "basis", "a change or a policy that exists", b.Stream)
+	}
+	if b.Version >= uint64(len(g.leaves)) {
+		return nil, bad(e, "basis", fmt.Sprintf("a version of %s below %d", b.Stream, len(g.leaves)), fmt.Sprint(b.Version))
+	}
+	if leaf := evidence.LeafDigest(g.leaves[b.Version]); leaf != b.Leaf {
+		return nil, bad(e, "basis", fmt.Sprintf("leaf %s at version %d of %s", leaf, b.Version, b.Stream), b.Leaf.String())
+	}
+	if x, ok := g.after(b.Version); ok {
+		return &x, nil
+	}
+	return nil, nil
+}
+
+// indexOf is the index of an event that takes a ground away.
+func (m *Meaning) indexOf(b evidence.Basis) ledger.Index {
+	for _, x := range m.grounds(ledger.StreamID(b.Stream)).breaking {
+		if x.version == b.Version {
+			return x.index
+		}
+	}
+	return 0
 }
 
 func (m *Meaning) grounds(s ledger.StreamID) *grounds {

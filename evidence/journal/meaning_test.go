@@ -328,7 +328,7 @@ func TestUnknownEventsAreCarriedAndNeverMisread(t *testing.T) {
 	require.NoError(t, err)
 
 	later := raw(evidence.StreamSealed{})
-	later.Type = "ContextApproved"
+	later.Type = "ContextRevised"
 	newType := force(t, led, journal.ChangeStream("c"), later)
 	later = raw(evidence.SnapshotRemoved{})
 	later.Meta = evidence.Marshal(evidence.Meta{Schema: 2, Actor: "newer"})
@@ -353,7 +353,7 @@ func TestUnknownEventsAreCarriedAndNeverMisread(t *testing.T) {
 	m, err := visit(t, led)
 	require.NoError(t, err)
 	require.Equal(t, []journal.Unread{
-		{Index: newType.Index, Stream: newType.Stream, Version: newType.Version, Type: "ContextApproved", Schema: 1},
+		{Index: newType.Index, Stream: newType.Stream, Version: newType.Version, Type: "ContextRevised", Schema: 1},
 		{Index: newSchema.Index, Stream: newSchema.Stream, Version: newSchema.Version, Type: "SnapshotRemoved", Schema: 2},
 		{Index: claim.Index, Stream: claim.Stream, Version: claim.Version, Type: "AttemptClaimed", Schema: 1},
 	}, m.Unread())

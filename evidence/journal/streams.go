@@ -85,8 +85,7 @@ func IsProductStream(s ledger.StreamID) bool {
 
 // reservedTypes belong to the vocabulary and are not readable by this version yet.
 var reservedTypes = []string{
-	"CanaryObserved", "CandidateDerived", "ChangeIntegrated", "ContextApproved", "PathsChecked",
-	"PolicyChecked", "PreflightObserved", "WorkspaceMutated",
+	"CanaryObserved", "PolicyChecked", "PreflightObserved", "WorkspaceMutated",
 }
 
 // IsProductType reports whether an event type belongs to the vocabulary; users may not write it.

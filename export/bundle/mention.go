@@ -80,6 +80,8 @@ func Mentions(p evidence.Payload) []Mention {
 	case evidence.SourceMaterialized:
 		m.ref(ClassSource, &e.Entries)
 		m.ref(ClassSource, e.Detail)
+	case evidence.PathsChecked:
+		m.ref(ClassSource, &e.Paths)
 	case evidence.SourceRefused:
 		m.ref(ClassDetail, e.Detail)
 	case evidence.RuntimeObserved:

@@ -1,0 +1,447 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// ChangeExhibit is what admission reads of a change, as of the judgement.
+type ChangeExhibit struct {
+	Version   uint64
+	Revision  string
+	Binding   Binding  // of the present context; zero without one
+	Context   *Context // nil: none is set
+	ContextAt EventIndex
+	EndedAt   EventIndex // without a context: the event that left it so
+	Paths     *PathsChecked
+	PathsAt   EventIndex
+}
+
+// PolicyExhibit is what admission reads of the context's policy. Epoch 0: it doesn't exist.
+type PolicyExhibit struct {
+	Epoch   uint64
+	EpochAt EventIndex
+}
+
+// AttemptExhibit is what admission reads of one attempt listed for the present context. Only
+// events made it; no record or state ever comes from elsewhere (req H6).
+type AttemptExhibit struct {
+	Attempt      AttemptID
+	ListedAt     EventIndex
+	Registered   *AttemptRegistered // nil: its own stream never opened
+	RegisteredAt EventIndex
+	AsListed     bool // its stream opens with exactly the registration listed
+	State        State
+	Generation   uint64 // where it stands
+	Claimed      uint64 // the generation its runner claimed; 0: nobody did
+	ClaimedAt    EventIndex
+	Void         *EventIndex // the claim lost a race to the event there (req H5)
+	Isolated     bool        // every control was found equal before the start
+	IsolationAt  EventIndex
+	Open         uint64 // daemon objects that may still exist
+	CleanupAt    EventIndex
+	Record       *Record // derived from its events; nil: not finished
+	Stored       RecordDigest
+	FinishedAt   EventIndex
+}
+
+// ApprovalExhibit is the approval an integration follows.
+type ApprovalExhibit struct {
+	At   EventIndex
+	Void *EventIndex // it lost a race to the event there
+}
+
+// Case is all that one judgement rests on.
+type Case struct {
+	Change   ChangeExhibit
+	Policy   PolicyExhibit
+	Attempts []AttemptExhibit // those listed for the present context before the judgement, in order
+	Rely     []AttemptID      // if set, only these may be relied on: those that a stored judgement names
+	Breaking *EventIndex      // an event between what was read and the judgement that changes an epoch or a context
+
+	Integration bool             // an approval must come first
+	Approval    *ApprovalExhibit // the last one of the present context
+}
+
+// Rule names one rule of admission. Names are never reused for another meaning.
+type Rule string
+
+// Rules over the change, its context and its policy.
+const (
+	RuleContext       Rule = "context"
+	RuleContextLegal  Rule = "context_legal"
+	RulePolicy        Rule = "policy"
+	RuleEpoch         Rule = "epoch"
+	RuleBasis         Rule = "basis"
+	RuleEvidence      Rule = "evidence"
+	RuleKinds         Rule = "kinds"
+	RuleQualification Rule = "qualification"
+	RuleApproval      Rule = "approval"
+	RulePaths         Rule = "paths"
+	RulePathsAllowed  Rule = "paths_allowed"
+	RuleAttempt       Rule = "attempt"
+)
+
+// Rules over one attempt.
+const (
+	RuleOpened      Rule = "opened"
+	RuleBound       Rule = "bound"
+	RuleSubject     Rule = "subject"
+	RuleRecipe      Rule = "recipe"
+	RuleToolchain   Rule = "toolchain"
+	RuleEnvironment Rule = "environment"
+	RuleClaim       Rule = "claim"
+	RuleFinished    Rule = "finished"
+	RuleRecord      Rule = "record"
+	RuleIdentity    Rule = "identity"
+	RuleGeneration  Rule = "generation"
+	RuleSuccess     Rule = "success"
+	RuleIsolation   Rule = "isolation"
+	RuleReductions  Rule = "reductions"
+	RuleCleanup     Rule = "cleanup"
+	RuleHandles     Rule = "handles"
+)
+
+// Ruling is one rule applied: the event that satisfied or broke it, and why in words.
+type Ruling struct {
+	Rule    Rule        `json:"rule"`
+	Holds   bool        `json:"holds"`
+	Attempt AttemptID   `json:"attempt,omitempty"`
+	Index   *EventIndex `json:"index"` // null: it is the absence of an event
+	Says    string      `json:"says"`
+}
+
+// Tally counts the attempts listed for the context up to the judgement (req T3).
+type Tally struct {
+	Listed    int `json:"listed"` // void listings apart
+	Finished  int `json:"finished"`
+	Succeeded int `json:"succeeded"`
+	Void      int `json:"void,omitempty"` // listings whose attempt opened with another registration
+}
+
+func (t Tally) String() string {
+	s := fmt.Sprintf("%d of %d attempts succeeded", t.Succeeded, t.Listed)
+	if open := t.Listed - t.Finished; open > 0 {
+		s += fmt.Sprintf(", %d not finished", open)
+	}
+	if t.Void > 0 {
+		s += fmt.Sprintf(", %d listed in vain", t.Void)
+	}
+	return s
+}
+
+// Decision is the answer to a Case, with every rule applied (req H2).
+type Decision struct {
+	Admitted bool            `json:"admitted"`
+	Rulings  []Ruling        `json:"rulings"` // over the context first, then attempt by attempt
+	Relied   []AttemptRelied `json:"relied"`  // the attempts it rests on
+	Tally    Tally           `json:"tally"`
+}
+
+// Broken lists the rulings that refuse, in order. Where another attempt admits, what an attempt
+// breaks refuses nothing and isn't listed.
+func (d Decision) Broken() []Ruling {
+	var out []Ruling
+	for _, r := range d.Rulings {
+		if !r.Holds && (r.Attempt == "" || len(d.Relied) == 0) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Grounds are what an approval stores of an admitting decision.
+func (d Decision) Grounds() Grounds {
+	g := Grounds{Rules: RuleSet}
+	for _, r := range d.Rulings {
+		relied := r.Attempt == "" || slices.ContainsFunc(d.Relied, func(a AttemptRelied) bool { return a.Attempt == r.Attempt })
+		if r.Holds && relied {
+			g.Grounds = append(g.Grounds, Ground{Rule: r.Rule, Index: r.Index, Attempt: r.Attempt})
+		}
+	}
+	return g
+}
+
+// RuleSet numbers the rules below. A version that changes what is admitted takes the next number.
+const RuleSet = 1
+
+// Grounds is every rule that admitted, in order, with the event that satisfied it.
+type Grounds struct {
+	Rules   uint64   `cbor:"1,keyasint" json:"rules"` // the RuleSet
+	Grounds []Ground `cbor:"2,keyasint" json:"grounds"`
+}
+
+// Ground is one rule that held.
+type Ground struct {
+	Rule    Rule        `cbor:"1,keyasint" json:"rule"`
+	Index   *EventIndex `cbor:"2,keyasint,omitempty" json:"index,omitempty"`
+	Attempt AttemptID   `cbor:"3,keyasint,omitempty" json:"attempt,omitempty"`
+}
+
+// Check refuses grounds of no legal shape.
+func (g Grounds) Check() error {
+	if g.Rules == 0 || len(g.Grounds) == 0 || len(g.Grounds) > MaxGrounds {
+		return fmt.Errorf("its grounds name no rule set, no rule or more than %d", MaxGrounds)
+	}
+	for _, x := range g.Grounds {
+		if x.Rule == "" || len(x.Rule) > MaxCode {
+			return fmt.Errorf("its grounds hold a rule without a legal name")
+		}
+	}
+	return nil
+}
+
+// Equal reports whether both say the same.
+func (g Grounds) Equal(o Grounds) bool {
+	return g.Rules == o.Rules && slices.EqualFunc(g.Grounds, o.Grounds, func(a, b Ground) bool {
+		return a.Rule == b.Rule && a.Attempt == b.Attempt && (a.Index == nil) == (b.Index == nil) && (a.Index == nil || *a.Index == *b.Index)
+	})
+}
+
+// Admit decides a case. It is pure and total, and applies every rule it can, so that a refusal
+// lists every reason. Of several attempts that admit, the one listed first is relied on.
+func Admit(c Case) Decision {
+	b := &bench{c: c}
+	b.change()
+	b.attempts()
+	d := Decision{Admitted: true, Rulings: b.rulings, Relied: b.relied, Tally: b.tally}
+	for _, r := range d.Rulings {
+		if !r.Holds && r.Attempt == "" {
+			d.Admitted = false
+		}
+	}
+	return d
+}
+
+// Redecide holds a stored judgement's grounds and attempts against what the events decide.
+func Redecide(c Case, relied []AttemptRelied, g Grounds) error {
+	c.Rely = []AttemptID{}
+	for _, r := range relied {
+		c.Rely = append(c.Rely, r.Attempt)
+	}
+	d := Admit(c)
+	if broken := d.Broken(); !d.Admitted {
+		return fmt.Errorf("rule %s: %s", broken[0].Rule, broken[0].Says)
+	}
+	if !slices.Equal(d.Relied, relied) {
+		return fmt.Errorf("it relies on %v; the events carry %v", relied, d.Relied)
+	}
+	if !d.Grounds().Equal(g) {
+		return fmt.Errorf("its grounds are not those that the events give")
+	}
+	return nil
+}
+
+// bench collects rulings.
+type bench struct {
+	c       Case
+	attempt AttemptID
+	rulings []Ruling
+	relied  []AttemptRelied
+	tally   Tally
+}
+
+// rule applies one rule. at 0 stands for no event: index 0 is the genesis, which no rule cites.
+func (b *bench) rule(r Rule, holds bool, at EventIndex, format string, args ...any) bool {
+	ruling := Ruling{Rule: r, Holds: holds, Attempt: b.attempt, Says: fmt.Sprintf(format, args...)}
+	if at != 0 {
+		ruling.Index = &at
+	}
+	b.rulings = append(b.rulings, ruling)
+	return holds
+}
+
+// either picks the sentence that fits.
+func either(holds bool, yes, no string) string {
+	if holds {
+		return yes
+	}
+	return no
+}
+
+// change applies the rules over change, context and policy.
+func (b *bench) change() {
+	x, p := b.c.Change, b.c.Policy
+	if b.c.Breaking != nil {
+		b.rule(RuleBasis, false, *b.c.Breaking, "an event that changes an epoch or a context came before the judgement and after what it read")
+	} else {
+		b.rule(RuleBasis, true, 0, "nothing that changes an epoch or a context came between what was read and the judgement")
+	}
+	if x.Context == nil {
+		b.rule(RuleContext, false, x.EndedAt, "the change's present version has no context")
+		b.rule(RuleQualification, true, 0, "no context asks for a qualified runtime; none is computed")
+		return
+	}
+	ctx := *x.Context
+	b.rule(RuleContext, true, x.ContextAt, "version %d has context %s", x.Version, x.Binding.Context)
+	if err := ctx.Check(); err != nil {
+		b.rule(RuleContextLegal, false, x.ContextAt, "the context has no legal form: %v", err)
+	} else {
+		b.rule(RuleContextLegal, true, x.ContextAt, "capabilities, evidence and paths fit one another")
+	}
+	b.rule(RulePolicy, p.Epoch > 0, p.EpochAt, "policy %s %s", ctx.Policy, either(p.Epoch > 0, "exists", "does not exist"))
+	b.rule(RuleEpoch, p.Epoch == ctx.Epoch, cmp.Or(p.EpochAt, x.ContextAt), "the context is of epoch %d of policy %s; the present one is %d", ctx.Epoch, ctx.Policy, p.Epoch)
+	_, command := ctx.Requires(EvidenceCommand)
+	_, paths := ctx.Requires(EvidencePaths)
+	b.rule(RuleEvidence, command || paths, x.ContextAt, "%s", either(command || paths, "the context requires evidence", "the context requires no evidence, so nothing can be admitted under it"))
+	b.rule(RuleKinds, !(command && paths), x.ContextAt, "%s", either(!(command && paths), "the context requires one kind of evidence",
+		"the context requires both "+EvidenceCommand+" and "+EvidencePaths+", which no one recipe satisfies"))
+	b.rule(RuleQualification, !ctx.RequireQualified, x.ContextAt, "%s", either(!ctx.RequireQualified, "the context asks for no qualified runtime; none is computed",
+		"the context asks for a qualified runtime, and no qualification is computed"))
+	if b.c.Integration {
+		b.approval()
+	}
+	if paths {
+		b.paths(ctx)
+	}
+}
+
+func (b *bench) approval() {
+	switch a := b.c.Approval; {
+	case a == nil:
+		b.rule(RuleApproval, false, 0, "no approval of this context was recorded")
+	case a.Void != nil:
+		b.rule(RuleApproval, false, *a.Void, "the approval at index %d is void: the event at index %d came before it", a.At, *a.Void)
+	default:
+		b.rule(RuleApproval, true, a.At, "approved at index %d", a.At)
+	}
+}
+
+func (b *bench) paths(ctx Context) {
+	e := b.c.Change.Paths
+	if e == nil || e.Revision != ctx.Revision || !slices.Equal(e.Globs, ctx.AllowPaths) {
+		b.rule(RulePaths, false, b.c.Change.ContextAt, "the paths of revision %s were not checked against the context's allowed set", ctx.Revision)
+		return
+	}
+	b.rule(RulePaths, true, b.c.Change.PathsAt, "the %d paths that revision %s touches were checked", e.Touched, e.Revision)
+	b.rule(RulePathsAllowed, e.Outside == 0, b.c.Change.PathsAt, "%d of %d paths lie outside the allowed set", e.Outside, e.Touched)
+}
+
+// attempts applies the rules over each attempt, and rests the decision on the first that holds
+// all of them.
+func (b *bench) attempts() {
+	ctx := b.c.Change.Context
+	if ctx == nil {
+		return
+	}
+	want, command := ctx.Requires(EvidenceCommand)
+	var at EventIndex
+	for _, x := range b.c.Attempts {
+		b.count(x)
+		if !command {
+			continue
+		}
+		b.attempt = x.Attempt
+		if named := b.c.Rely == nil || slices.Contains(b.c.Rely, x.Attempt); named && b.one(x, *ctx, want) && len(b.relied) == 0 {
+			b.relied, at = []AttemptRelied{{Attempt: x.Attempt, Record: x.Stored}}, x.FinishedAt
+		}
+		b.attempt = ""
+	}
+	if !command {
+		return
+	}
+	says := "no attempt is listed for this context"
+	switch {
+	case len(b.relied) > 0:
+		says = fmt.Sprintf("attempt %s carries the evidence; %s", b.relied[0].Attempt, b.tally)
+	case len(b.c.Attempts) > 0:
+		says = fmt.Sprintf("none of the %d attempts listed for this context carries the evidence; %s", len(b.c.Attempts), b.tally)
+	}
+	if len(b.relied) == 0 {
+		at = b.c.Change.ContextAt
+	}
+	b.rule(RuleAttempt, len(b.relied) > 0, at, "%s", says)
+	// Rulings over the context come first.
+	slices.SortStableFunc(b.rulings, func(p, q Ruling) int { return cmp.Compare(min(len(p.Attempt), 1), min(len(q.Attempt), 1)) })
+}
+
+func (b *bench) count(x AttemptExhibit) {
+	if x.Registered != nil && !x.AsListed {
+		b.tally.Void++
+		return
+	}
+	b.tally.Listed++
+	if x.Record != nil {
+		b.tally.Finished++
+		if x.Record.Outcome == OutcomeSuccess {
+			b.tally.Succeeded++
+		}
+	}
+}
+
+// one applies the rules over one attempt and reports whether all hold.
+func (b *bench) one(x AttemptExhibit, ctx Context, recipe PlainDigest) bool {
+	from := len(b.rulings)
+	if x.Registered == nil {
+		return b.rule(RuleOpened, false, x.ListedAt, "it is listed and its own stream never opened")
+	}
+	g := *x.Registered
+	b.rule(RuleOpened, x.AsListed, x.RegisteredAt, "its stream opens with %s registration listed at index %d", either(x.AsListed, "the", "another than the"), x.ListedAt)
+	bound := g.Binding != nil && *g.Binding == b.c.Change.Binding
+	b.rule(RuleBound, bound, x.RegisteredAt, "it is registered for %s repository, change, version and context", either(bound, "this", "another"))
+	subject := g.Subject == Subject{Kind: SubjectCommit, Revision: ctx.Revision}
+	b.rule(RuleSubject, subject, x.RegisteredAt, "its subject %s revision %s", either(subject, "is", "is not"), ctx.Revision)
+	same := PlainDigest(g.Recipe) == recipe
+	b.rule(RuleRecipe, same, x.RegisteredAt, "its recipe %s the context's %s", either(same, "is", "is not"), recipe)
+	same = (g.Toolchain == nil) == (ctx.Toolchain == nil) && (g.Toolchain == nil || *g.Toolchain == *ctx.Toolchain)
+	b.rule(RuleToolchain, same, x.RegisteredAt, "its toolchain %s the context's", either(same, "is", "is not"))
+	same = g.Environment == ctx.Environment
+	b.rule(RuleEnvironment, same, x.RegisteredAt, "its environment %s the context's", either(same, "is", "is not"))
+	switch {
+	case x.Void != nil:
+		b.rule(RuleClaim, false, *x.Void, "its claim at index %d is void: it lost a race", x.ClaimedAt)
+	case x.Claimed == 0:
+		b.rule(RuleClaim, false, x.RegisteredAt, "nobody claimed it")
+	default:
+		b.rule(RuleClaim, true, x.ClaimedAt, "its claim stands")
+	}
+	if x.Record == nil {
+		b.rule(RuleFinished, false, x.RegisteredAt, "it is %s, not finished", x.State)
+	} else {
+		b.rule(RuleFinished, true, x.FinishedAt, "it is finished")
+		b.record(x, *x.Record, g, ctx)
+	}
+	b.rule(RuleHandles, x.Open == 0, cmp.Or(x.CleanupAt, x.RegisteredAt), "%d daemon objects may still exist", x.Open)
+	return !slices.ContainsFunc(b.rulings[from:], func(r Ruling) bool { return !r.Holds })
+}
+
+// record applies the rules over a finished attempt's derived record.
+func (b *bench) record(x AttemptExhibit, r Record, g AttemptRegistered, ctx Context) {
+	same := r.Digest() == x.Stored
+	b.rule(RuleRecord, same, x.FinishedAt, "the record its events give %s the stored %s", either(same, "has", "does not have"), x.Stored)
+	same = r.Attempt == x.Attempt && r.Subject == g.Subject && r.Recipe == g.Recipe && sameBinding(r.Binding, g.Binding)
+	b.rule(RuleIdentity, same, x.FinishedAt, "the record is of %s attempt, subject, recipe and binding", either(same, "the same", "another"))
+	same = x.Claimed > 0 && r.Generation == x.Claimed && x.Generation == x.Claimed
+	b.rule(RuleGeneration, same, x.FinishedAt, "it was claimed at generation %d and ended at %d", x.Claimed, r.Generation)
+	b.rule(RuleSuccess, r.Outcome == OutcomeSuccess, x.FinishedAt, "its outcome is %s (%s)", r.Outcome, r.Detail)
+	b.rule(RuleIsolation, x.Isolated, cmp.Or(x.IsolationAt, x.FinishedAt), "%s", either(x.Isolated, "every control was observed equal before the start", "isolation was not observed before a start"))
+	b.reductions(x, r, ctx)
+	clean := len(r.Cleanup) > 0
+	for _, c := range r.Cleanup {
+		clean = clean && c.State.confirmed() && !c.Abandoned
+	}
+	b.rule(RuleCleanup, clean, cmp.Or(x.CleanupAt, x.FinishedAt), "%s", either(clean, "its container's removal is confirmed", "the removal of its container is not confirmed"))
+}
+
+func (b *bench) reductions(x AttemptExhibit, r Record, ctx Context) {
+	at := cmp.Or(x.IsolationAt, x.FinishedAt)
+	var refused []Reduction
+	for _, reason := range r.Reductions {
+		if !slices.Contains(ctx.Reductions, reason) {
+			refused = append(refused, reason)
+		}
+	}
+	switch {
+	case r.Claim == ClaimNone:
+		b.rule(RuleReductions, false, at, "it makes no claim: nothing was started")
+	case len(refused) > 0:
+		b.rule(RuleReductions, false, at, "its claim is reduced for %v, which the context does not accept", refused)
+	case len(r.Reductions) > 0:
+		b.rule(RuleReductions, true, at, "its claim is reduced for %v, which the context accepts", r.Reductions)
+	default:
+		b.rule(RuleReductions, true, at, "its claim is full")
+	}
+}
+
+func sameBinding(a, b *Binding) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }

@@ -109,7 +109,7 @@ func (m *Meaning) judgeEvent(e ledger.Event, p evidence.Payload, s *attemptSeen)
 		if s.void != nil {
 			return bad(e, "claim", "valid before anything is created", "void: "+describe(*s.void)+" came before it")
 		}
-		if req, ok := s.fold.Request(); ok && req.Digest() != p.Request {
+		if req, ok := s.trail.Fold.Request(); ok && req.Digest() != p.Request {
 			return bad(e, "request", req.Digest().String(), p.Request.String())
 		}
 	}

@@ -41,7 +41,9 @@ func replacePath(text, path, role string) string {
 		}
 		start, end := at+i, at+i+len(path)
 		out.WriteString(text[at:start])
-		if start > 0 && inName(text[start-1]) || end < len(text) && inName(text[end]) {
+		// A full stop behind a path ends a sentence unless a name goes on after it.
+		rest := strings.TrimLeft(text[end:], ".")
+		if start > 0 && inName(text[start-1]) || rest != "" && inName(rest[0]) {
 			out.WriteString(path)
 		} else {
 			out.WriteString(role)

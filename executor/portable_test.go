@@ -21,6 +21,8 @@ func TestHostPathsStayOut(t *testing.T) {
 		"look at \"/src/a\", not /source": "look at \"${SOURCE}/a\", not /source",
 		"/opt/src and x/src stay":         "/opt/src and x/src stay",
 		"/src:/src":                       "${SOURCE}:${SOURCE}",
+		"unix:///src. Is it there? /src":  "unix://${SOURCE}. Is it there? ${SOURCE}",
+		"/src.git and /src... /src":       "/src.git and ${SOURCE}... ${SOURCE}",
 	} {
 		require.Equal(t, want, Portable(in, home, src, Place{Path: "/", Role: "${ROOT}"}, Place{}))
 	}

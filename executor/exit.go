@@ -21,7 +21,7 @@ const (
 // conclude observes how the command ended and records it with its output and the daemon as it is
 // then. Whatever fails here leaves its mark in the event; nothing is inferred.
 func (r *run) conclude(context.Context) error {
-	probing := launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
+	r.probeAfter()
 	e := evidence.ContainerExited{Handle: r.plan.Handle, Status: statusUnreadable}
 	in, err := r.settled()
 	switch {
@@ -54,7 +54,7 @@ func (r *run) conclude(context.Context) error {
 	if err == nil {
 		err = r.ledger.record(e, output)
 	}
-	probed := <-probing
+	probed := <-r.probing
 	r.notePanic(probed.err)
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (r *run) recordStart() (struct{}, error) {
 // await stays with the running container until it exited or, once stopped, gave no sign of it.
 func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 	cancel, over, broken, ended := ctx.Done(), r.capture.exceeded, r.watch.broken, r.capture.done
-	recorded := r.recording
+	recorded, died := r.recording, r.watch.died
 	var late <-chan time.Time
 	for {
 		stop := evidence.StopCause("")
@@ -77,6 +77,10 @@ func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 			r.fault("wait_failed")
 			r.stop(evidence.StopFault)
 			return
+		case <-died:
+			// The command has ended; the daemon still clears up before it answers the wait.
+			died = nil
+			r.probeAfter()
 		case <-lapse:
 			stop = evidence.StopTimeout
 		case <-cancel:
@@ -108,6 +112,13 @@ func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 		// The first cause wins: no other is looked at any more.
 		cancel, over, broken, lapse = nil, nil, nil, nil
 		late = time.After(exitBound)
+	}
+}
+
+// probeAfter begins the observation of the daemon after the exit.
+func (r *run) probeAfter() {
+	if r.probing == nil {
+		r.probing = launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
 	}
 }
 

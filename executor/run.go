@@ -119,6 +119,7 @@ type run struct {
 	recording <-chan outcome[struct{}] // of the start's events
 	stopping  <-chan outcome[struct{}] // of the stop's event
 	killing   <-chan outcome[struct{}] // of the kill
+	probing   <-chan outcome[Runtime]  // after the exit
 }
 
 func (r *run) steps(ctx context.Context) error {

@@ -186,11 +186,19 @@ func (s *site) register(t testing.TB, id string, change func(*evidence.Recipe), 
 	return a.Fold.Registered.Attempt
 }
 
-// leftovers lists containers of ours, whatever their state.
-func (s *site) leftovers(t testing.TB) []container.Summary {
-	list, err := s.api.ContainerList(context.Background(), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", executor.LabelHandle))})
+// leftovers lists the attempt's containers by their label, whatever their state. The daemon may be
+// busy with others' at the same time.
+func (s *site) leftovers(t testing.TB, id evidence.AttemptID) []container.Summary {
+	a, err := s.journal.Attempt(context.Background(), id)
 	require.NoError(t, err)
-	return list
+	var all []container.Summary
+	for _, c := range a.Fold.Custodies {
+		label := filters.Arg("label", executor.LabelHandle+"="+c.Handle.String())
+		list, err := s.api.ContainerList(context.Background(), container.ListOptions{All: true, Filters: filters.NewArgs(label)})
+		require.NoError(t, err)
+		all = append(all, list...)
+	}
+	return all
 }
 
 // settled checks what holds after every run: the history is legal as stored, the record
@@ -203,7 +211,7 @@ func (s *site) settled(t testing.TB, res warden.Result) {
 	require.Equal(t, evidence.StateFinished, stored.Fold.State)
 	require.Equal(t, stored.Fold.Finished.Record, res.Record.Digest())
 	require.Equal(t, res.Index, stored.Events[len(stored.Events)-1].Index)
-	require.Empty(t, s.leftovers(t))
+	require.Empty(t, s.leftovers(t, res.Attempt))
 	require.NoDirExists(t, filepath.Join(s.home, "execution", string(res.Attempt)))
 	require.NoFileExists(t, filepath.Join(s.home, "locks", string(res.Attempt)))
 }
@@ -327,7 +335,7 @@ func (s *site) while(t *testing.T, name string, act func(cancel context.CancelFu
 		once.Do(func() {
 			go func() {
 				defer close(acted)
-				list := s.leftovers(t)
+				list := s.leftovers(t, id)
 				if len(list) == 1 {
 					act(cancel, list[0].ID)
 				}
@@ -422,7 +430,7 @@ func TestLiveRunnerDies(t *testing.T) {
 		fold = a.Fold
 		return fold.Run.Started
 	}, 20*time.Second, 20*time.Millisecond, "%s", &errs)
-	list := s.leftovers(t)
+	list := s.leftovers(t, id)
 	require.Len(t, list, 1)
 	main, _ := fold.Custodies.MainContainer()
 	require.Equal(t, main.Container.Hex(), list[0].ID)

@@ -139,12 +139,12 @@ func TestEveryEndCleansUp(t *testing.T) {
 			end{"start_failed", evidence.CleanupRemoved, false, false}},
 		"capture failure": {func(s *scene) {
 			s.script.command = func(b *box) { b.print("half"); b.hangUp(errors.New("torn")); <-b.killed }
-		}, end{"exit_137", evidence.CleanupForceKilled, false, false}},
+		}, end{"transport_fault", evidence.CleanupForceKilled, false, false}},
 		"output never ends": {func(s *scene) { s.script.command = func(b *box) { b.print("late"); b.die(0) } },
 			end{"capture_incomplete", evidence.CleanupTerminated, false, false}},
 		"wait breaks": {func(s *scene) {
 			s.script.command = func(b *box) { b.exits <- Exit{Err: errors.New("torn")}; <-b.killed; b.hangUp(nil) }
-		}, end{"exit_137", evidence.CleanupForceKilled, false, false}},
+		}, end{"transport_fault", evidence.CleanupForceKilled, false, false}},
 		"blobs can't be kept": {func(s *scene) {
 			s.book.stored = func(typ string) {
 				if typ == "KernelObserved" {

@@ -84,7 +84,7 @@ func TestMemoryAndEvents(t *testing.T) {
 		"event":         {func(s *scene, b *box) { s.script.emitBox("oom"); b.exit(0) }, "oom"},
 		"flag":          {func(s *scene, b *box) { b.with(func() { b.in.OOMKilled = true }); b.exit(0) }, "oom"},
 		"kernel":        {func(s *scene, b *box) { b.with(func() { b.oomKill = 1 }); time.Sleep(time.Second); b.exit(0) }, "oom"},
-		"stream breaks": {func(s *scene, b *box) { close(s.script.torn); <-b.killed; b.hangUp(nil) }, "exit_137"},
+		"stream breaks": {func(s *scene, b *box) { close(s.script.torn); <-b.killed; b.hangUp(nil) }, "transport_fault"},
 	} {
 		play(t, name, func(t *testing.T, s *scene) {
 			s.script.command = func(b *box) { c.command(s, b) }

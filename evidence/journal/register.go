@@ -212,7 +212,12 @@ func (j *Journal) current(r Registration, c Change) (evidence.AttemptRegistered,
 }
 
 func (j *Journal) keepRecipe(ctx context.Context, r Registration) error {
-	_, err := j.KeepPlain(ctx, evidence.Marshal(r.Recipe), evidence.Marshal(r.Environment))
+	table, err := evidence.ProfileByName(r.Recipe.Profile)
+	if err != nil {
+		return err
+	}
+	// The registration names the table too: a later version may know another one by that name.
+	_, err = j.KeepPlain(ctx, evidence.Marshal(r.Recipe), evidence.Marshal(r.Environment), evidence.Marshal(table))
 	return err
 }
 

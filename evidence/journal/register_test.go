@@ -28,6 +28,11 @@ func TestRegisterIsIdempotentForTheSameInput(t *testing.T) {
 	env, err := j.Environment(t.Context(), a.Fold.Registered.Environment)
 	require.NoError(t, err)
 	require.Equal(t, r.Environment, env)
+	table, err := led.Get(t.Context(), ledger.BlobKey(a.Fold.Registered.Table))
+	require.NoError(t, err, "every blob that the registration names is durable")
+	profile, err := evidence.ProfileByName(evidence.ProfileCommand)
+	require.NoError(t, err)
+	require.Equal(t, evidence.Marshal(profile), table.Data)
 
 	before := size(t, led)
 	again, err := j.Register(t.Context(), r)

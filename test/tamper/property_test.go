@@ -1,4 +1,4 @@
-package journal_test
+package tamper_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package journal_test
+package tamper_test
 
 import (
 	"errors"
@@ -68,7 +68,7 @@ func read(t *testing.T, a *audited, path string) (contents, error) {
 }
 
 // fileFlips is how many bits of the file are flipped, one at a time.
-const fileFlips = 400
+const fileFlips = 200
 
 // A flipped bit anywhere in the file is found, unless nobody who reads the ledger can tell the
 // difference: a bit of unused space, or of a blob that is then said to be absent.

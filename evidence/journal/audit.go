@@ -145,13 +145,22 @@ func (p *pass) run(ctx context.Context) error {
 	if size == 0 {
 		return &ledger.Finding{Version: ledger.NoStream, Field: "genesis", Expected: "the event that opens a ledger", Found: "no event"}
 	}
-	if err := p.events(ctx, size); err != nil {
+	// What the backend checks of itself needs no event. It runs beside the pass and is heard last: a
+	// bad event says more than a store that contradicts itself.
+	beside, cancel := context.WithCancel(ctx)
+	storage := make(chan error, 1)
+	go func() { storage <- p.Exhibit.CheckStorage(beside) }()
+	err = p.events(ctx, size)
+	if err == nil {
+		err = p.leftOver(ctx)
+	}
+	if err != nil {
+		cancel()
+		<-storage
 		return err
 	}
-	if err := p.leftOver(ctx); err != nil {
-		return err
-	}
-	return p.Exhibit.CheckStorage(ctx)
+	defer cancel()
+	return <-storage
 }
 
 // visit takes one event that was prepared ahead.

@@ -158,7 +158,7 @@ func (s *Store) CheckStorage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.read(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *conn) error {
 		have, err := c.schema()
 		if err != nil {
 			return err
@@ -166,6 +166,8 @@ func (s *Store) CheckStorage(ctx context.Context) error {
 		if i, ok := firstDifference(want, have); !ok {
 			return &ledger.DamagedError{What: fmt.Sprintf("the tables aren't those of store form %d: expected %s, found %s", form, at(want, i), at(have, i))}
 		}
+		before := c.db.SetInterrupt(ctx) // it may take long, and its result may no longer matter
+		defer c.db.SetInterrupt(before)
 		var said string
 		if _, err := c.one(func(s *sqlite3.Stmt) error { said = s.ColumnText(0); return s.Err() }, "PRAGMA integrity_check(1)"); err != nil {
 			return err
@@ -175,6 +177,10 @@ func (s *Store) CheckStorage(ctx context.Context) error {
 		}
 		return nil
 	})
+	if ctx.Err() != nil {
+		return ctx.Err() // rather than SQLite's word for it
+	}
+	return err
 }
 
 // schema lists every object of the file, as its statement.

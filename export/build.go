@@ -62,7 +62,7 @@ func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, 
 		}
 		at = *r.At
 	}
-	c, err := collect(ctx, led, r.Attempts)
+	c, err := collect(ctx, led, r.Attempts, r.At)
 	if err != nil {
 		return nil, Summary{}, err
 	}
@@ -149,6 +149,9 @@ func assemble(ctx context.Context, led ledger.Ledger, c *collection, cp ledger.C
 	}
 	g := newGatherer(led, withhold)
 	for _, h := range c.streams {
+		if h.role == bundle.Counted {
+			continue
+		}
 		for _, e := range h.events {
 			if err := g.event(ctx, e.Payload); err != nil {
 				return p, sum, err

@@ -27,8 +27,9 @@ type collection struct {
 	finished  map[string]bundle.Placed
 }
 
-// collect reads the attempts and everything they rest on.
-func collect(ctx context.Context, led ledger.Store, ids []evidence.AttemptID) (*collection, error) {
+// collect reads the attempts and everything they rest on. Approvals and integrations of their
+// contexts count up to an index; nil: all of them.
+func collect(ctx context.Context, led ledger.Store, ids []evidence.AttemptID, limit *ledger.Index) (*collection, error) {
 	if len(ids) == 0 || len(ids) > bundle.MaxJudged {
 		return nil, fmt.Errorf("export %d attempts; 1 to %d are allowed", len(ids), bundle.MaxJudged)
 	}
@@ -43,7 +44,11 @@ func collect(ctx context.Context, led ledger.Store, ids []evidence.AttemptID) (*
 		attempts = append(attempts, events)
 		c.streams = append(c.streams, held{bundle.Judged, events})
 	}
-	for _, n := range bundle.Needs(attempts...) {
+	changes, err := admissions(ctx, led, attempts, limit)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range bundle.Needs(attempts, changes) {
 		if err := c.need(ctx, led, n); err != nil {
 			return nil, err
 		}
@@ -74,31 +79,75 @@ func (c *collection) attempt(ctx context.Context, led ledger.Store, id evidence.
 	return nil, &UnfinishedError{Attempt: id}
 }
 
+// admissions reads the streams of the attempts' changes, each up to the last approval or
+// integration of their contexts that the bundle is to hold: the last one up to the limit, and any
+// that directly follow what the bundle must hold anyway.
+func admissions(ctx context.Context, led ledger.Store, attempts [][]bundle.Placed, limit *ledger.Index) (map[string][]bundle.Placed, error) {
+	changes := map[string][]bundle.Placed{}
+	bindings := bundle.Bindings(attempts)
+	for _, b := range bindings {
+		stream := evidence.ChangePrefix + string(b.Change)
+		if _, done := changes[stream]; done {
+			continue
+		}
+		events, err := read(ctx, led, stream, func(ledger.Event) bool { return false })
+		if err != nil {
+			return nil, err
+		}
+		relevant := func(e bundle.Placed) bool {
+			a, ok := bundle.AdmissionOf(e)
+			return ok && slices.ContainsFunc(bindings, func(b evidence.Binding) bool {
+				return evidence.ChangePrefix+string(b.Change) == stream && a.About(b)
+			})
+		}
+		var judged ledger.Index // the last judgement that rests on the stream
+		for _, a := range attempts {
+			if own := bundle.BindingOf(a); own != nil && own.Change == b.Change {
+				at, _ := bundle.Judgement(a)
+				judged = max(judged, at)
+			}
+		}
+		held := 0
+		for i, e := range events {
+			switch {
+			case relevant(e) && (limit == nil || e.Index <= *limit || held == i && e.Index > judged):
+				held = i + 1
+			case e.Index <= judged:
+				held = i + 1
+			}
+		}
+		changes[stream] = events[:held]
+	}
+	return changes, nil
+}
+
 // need reads a needed stream as far as it must be held.
 func (c *collection) need(ctx context.Context, led ledger.Store, n bundle.Need) error {
 	whole := n.Stream == evidence.LedgerStream
-	enough := -1
-	events, err := read(ctx, led, n.Stream, func(e ledger.Event) bool { return !whole && n.Enough(e) })
+	events, err := read(ctx, led, n.Stream, func(e ledger.Event) bool {
+		return !whole && (n.Judgement == nil || e.Index > *n.Judgement) && e.Version >= n.Cited
+	})
 	if err != nil {
 		return err
 	}
-	if len(events) == 0 {
+	if len(events) == 0 && !n.Counted {
 		return fmt.Errorf("an attempt rests on stream %s, which the ledger doesn't have (run: baildock audit)", n.Stream)
 	}
-	for i, e := range events {
-		if n.Enough(e.Event) {
-			enough = i
-			break
-		}
-	}
+	enough, ok := n.Length(events)
 	switch {
-	case enough >= 0:
-		c.reach(events[enough].Index, "stream "+n.Stream+" was sealed behind the judgement")
+	case ok:
+		c.reach(events[enough-1].Index, "stream "+n.Stream+" was sealed behind the judgement")
+		if !whole {
+			events = events[:enough]
+		}
 	case n.Judgement == nil:
 		return fmt.Errorf("an attempt cites version %s of stream %s, which the ledger doesn't have", n.Cited, n.Stream)
 	default:
 		c.unsealed = append(c.unsealed, ledger.StreamID(n.Stream))
 		c.judgement = max(c.judgement, *n.Judgement)
+		if len(events) == 0 {
+			return nil
+		}
 	}
 	c.streams = append(c.streams, held{n.Role(), events})
 	return nil
@@ -143,7 +192,7 @@ func (c *collection) upTo(at ledger.Index) {
 // attempts can be built: a judgement rests on them and nothing follows it in them. The index is that
 // of the last such judgement.
 func Unsealed(ctx context.Context, led ledger.Store, attempts []evidence.AttemptID) (judgement ledger.Index, streams []ledger.StreamID, err error) {
-	c, err := collect(ctx, led, attempts)
+	c, err := collect(ctx, led, attempts, nil)
 	if err != nil {
 		return 0, nil, err
 	}

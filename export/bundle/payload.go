@@ -52,6 +52,8 @@ const (
 	Judged Role = "judged" // what the bundle is about
 	Basis  Role = "basis"  // a judgement rests on it
 	Cited  Role = "cited"  // a judged stream names one of its events
+	// Counted is an attempt that an approval relied on or counted. Its events are there, its blobs aren't.
+	Counted Role = "counted"
 )
 
 // Stream holds a stream's events from version 0 on, without a gap.
@@ -165,7 +167,7 @@ func (p Payload) checkStreams() error {
 		switch s.Role {
 		case Judged:
 			judged++
-		case Basis, Cited:
+		case Basis, Cited, Counted:
 		default:
 			return fmt.Errorf("stream %s has the unknown role %q", s.Name, s.Role)
 		}

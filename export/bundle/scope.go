@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/ledger"
@@ -35,25 +36,38 @@ func Decode(events []ledger.Event) ([]Placed, error) {
 }
 
 // Need is a stream that a bundle must hold beside the judged ones, and how far: from version 0 to
-// the first event that satisfies both conditions. The stream `ledger` is held whole, up to the
+// the first event that satisfies every condition. The stream `ledger` is held whole, up to the
 // bundle's index.
 type Need struct {
 	Stream    string
 	Judgement *ledger.Index  // a basis is held up to the first event with a larger index; nil for a stream only cited
-	Cited     ledger.Version // the largest version a judged stream names; NoStream for none
+	Cited     ledger.Version // the largest version a judged stream or a judgement names; NoStream for none
+	Counted   bool           // an attempt that an approval counts: its end is enough, nothing follows it that matters
 }
 
 // Role is the role of the needed stream.
 func (n Need) Role() Role {
-	if n.Judgement != nil {
+	switch {
+	case n.Counted:
+		return Counted
+	case n.Judgement != nil:
 		return Basis
 	}
 	return Cited
 }
 
-// Enough reports whether a stream that ends with `last` is held far enough.
-func (n Need) Enough(last ledger.Event) bool {
-	return (n.Judgement == nil || last.Index > *n.Judgement) && last.Version >= n.Cited
+// Length returns how many events of a stream are needed; ok is false when it doesn't hold as many.
+func (n Need) Length(events []Placed) (length int, ok bool) {
+	finished := false
+	for i, e := range events {
+		if _, end := e.Payload.(evidence.AttemptFinished); end && n.Counted {
+			finished = true
+		}
+		if (n.Judgement == nil || finished || e.Index > *n.Judgement) && e.Version >= n.Cited {
+			return i + 1, true
+		}
+	}
+	return len(events), false
 }
 
 // Judgement returns the index of an attempt's judgement, which is its claim's or, without one,
@@ -70,52 +84,146 @@ func Judgement(attempt []Placed) (at ledger.Index, claim *evidence.AttemptClaime
 	return at, nil
 }
 
+// BindingOf returns what an attempt is bound to; nil for an ad hoc one.
+func BindingOf(attempt []Placed) *evidence.Binding {
+	for _, e := range attempt {
+		if r, ok := e.Payload.(evidence.AttemptRegistered); ok {
+			return r.Binding
+		}
+	}
+	return nil
+}
+
+// Admission is an approval or an integration as a change's stream holds it.
+type Admission struct {
+	Placed
+	Version uint64
+	Context evidence.ContextDigest
+	Relied  []evidence.AttemptRelied
+	Basis   []evidence.Basis
+	Grounds evidence.Grounds
+}
+
+// AdmissionOf reads an event that judges a context; ok is false for every other.
+func AdmissionOf(e Placed) (a Admission, ok bool) {
+	switch p := e.Payload.(type) {
+	case evidence.ContextApproved:
+		return Admission{e, p.Version, p.Context, p.Attempts, p.Basis, p.Grounds}, true
+	case evidence.ChangeIntegrated:
+		return Admission{e, p.Version, p.Context, p.Attempts, p.Basis, p.Grounds}, true
+	}
+	return Admission{}, false
+}
+
+// About reports whether the admission is of the context that a binding names.
+func (a Admission) About(b evidence.Binding) bool {
+	return a.Version == b.Version && a.Context == b.Context
+}
+
+// scope collects needs.
+type scope struct{ needs map[string]*Need }
+
+func (s scope) need(stream string) *Need {
+	if s.needs[stream] == nil {
+		s.needs[stream] = &Need{Stream: stream, Cited: ledger.NoStream}
+	}
+	return s.needs[stream]
+}
+
+func (s scope) basis(stream string, at ledger.Index) *Need {
+	n := s.need(stream)
+	if n.Judgement == nil || *n.Judgement < at {
+		n.Judgement = &at
+	}
+	return n
+}
+
+func (s scope) cited(b evidence.Basis) {
+	if b.Version <= math.MaxInt64 {
+		n := s.need(b.Stream)
+		n.Cited = max(n.Cited, ledger.Version(b.Version))
+	}
+}
+
+// attempt adds what one judged attempt rests on.
+func (s scope) attempt(a []Placed) {
+	at, claim := Judgement(a)
+	s.basis(evidence.LedgerStream, at)
+	if claim != nil {
+		for _, b := range claim.Basis {
+			s.basis(b.Stream, at)
+		}
+	}
+	for _, e := range a {
+		if o, ok := e.Payload.(evidence.RuntimeObserved); ok && o.Probe != nil {
+			s.cited(*o.Probe)
+		}
+	}
+	if b := BindingOf(a); b != nil {
+		s.basis(evidence.ChangePrefix+string(b.Change), at)
+	}
+}
+
+// admission adds what one admission in a change's stream rests on, and the attempts it counts:
+// every one listed for its context before it (req T3).
+func (s scope) admission(change []Placed, a Admission) {
+	s.basis(evidence.LedgerStream, a.Index)
+	s.basis(string(a.Stream), a.Index)
+	for _, b := range a.Basis {
+		n := s.basis(b.Stream, a.Index)
+		if strings.HasPrefix(b.Stream, evidence.AttemptPrefix) {
+			n.Counted = true
+			s.cited(b)
+		}
+	}
+	for _, e := range change {
+		o, ok := e.Payload.(evidence.AttemptOpened)
+		if !ok || e.Index >= a.Index {
+			continue
+		}
+		var r evidence.AttemptRegistered
+		if err := evidence.Unmarshal(o.Registration, &r); err == nil && r.Binding != nil && a.About(*r.Binding) {
+			s.basis(evidence.AttemptPrefix+string(o.Attempt), a.Index).Counted = true
+		}
+	}
+}
+
 // Needs returns what the judged attempts need beside themselves, sorted by stream: the stream
 // `ledger`, the streams their claims read, the streams of their changes, and those whose probes
-// they cite.
-func Needs(attempts ...[]Placed) []Need {
-	needs := map[string]*Need{}
-	need := func(stream string) *Need {
-		if needs[stream] == nil {
-			needs[stream] = &Need{Stream: stream, Cited: ledger.NoStream}
-		}
-		return needs[stream]
-	}
+// they cite; and for every approval and integration of their contexts that the changes' streams
+// hold, by stream name, what it rests on and the attempts it counts.
+func Needs(attempts [][]Placed, changes map[string][]Placed) []Need {
+	s := scope{needs: map[string]*Need{}}
 	for _, a := range attempts {
-		at, claim := Judgement(a)
-		basis := func(stream string) {
-			if n := need(stream); n.Judgement == nil || *n.Judgement < at {
-				n.Judgement = &at
-			}
-		}
-		basis(evidence.LedgerStream)
-		if claim != nil {
-			for _, b := range claim.Basis {
-				basis(b.Stream)
-			}
-		}
-		for _, e := range a {
-			switch p := e.Payload.(type) {
-			case evidence.AttemptRegistered:
-				if p.Binding != nil {
-					basis(evidence.ChangePrefix + string(p.Binding.Change))
-				}
-			case evidence.RuntimeObserved:
-				if p.Probe != nil && p.Probe.Version <= math.MaxInt64 {
-					n := need(p.Probe.Stream)
-					n.Cited = max(n.Cited, ledger.Version(p.Probe.Version))
-				}
+		s.attempt(a)
+	}
+	for _, b := range Bindings(attempts) {
+		change := changes[evidence.ChangePrefix+string(b.Change)]
+		for _, e := range change {
+			if a, ok := AdmissionOf(e); ok && a.About(b) {
+				s.admission(change, a)
 			}
 		}
 	}
 	for _, a := range attempts {
 		if len(a) > 0 {
-			delete(needs, string(a[0].Stream))
+			delete(s.needs, string(a[0].Stream))
 		}
 	}
-	out := make([]Need, 0, len(needs))
-	for _, name := range slices.Sorted(maps.Keys(needs)) {
-		out = append(out, *needs[name])
+	out := make([]Need, 0, len(s.needs))
+	for _, name := range slices.Sorted(maps.Keys(s.needs)) {
+		out = append(out, *s.needs[name])
+	}
+	return out
+}
+
+// Bindings returns what attempts are bound to, each once, in their order.
+func Bindings(attempts [][]Placed) []evidence.Binding {
+	var out []evidence.Binding
+	for _, a := range attempts {
+		if b := BindingOf(a); b != nil && !slices.Contains(out, *b) {
+			out = append(out, *b)
+		}
 	}
 	return out
 }

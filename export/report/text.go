@@ -19,6 +19,9 @@ func Text(w io.Writer, r verify.Report) error {
 	for _, a := range r.Attempts {
 		p.attempt(a)
 	}
+	for _, a := range r.Admissions {
+		p.admission(a)
+	}
 	p.evidence(r)
 	return p.err
 }

@@ -40,7 +40,7 @@ func (v *verification) scope() {
 			want[s.Name] = bundle.Judged
 		}
 	}
-	needs := bundle.Needs(attempts...)
+	needs := bundle.Needs(attempts, v.streams)
 	for _, n := range needs {
 		want[n.Stream] = n.Role()
 	}
@@ -65,11 +65,11 @@ func (v *verification) complete(needs []bundle.Need) {
 		if len(events) == 0 {
 			continue // CheckStreams failed
 		}
-		last := len(events) - 1
+		length, ok := n.Length(events)
 		switch {
-		case !n.Enough(events[last].Event):
-			v.report.fail(CheckCompleteness, "stream %s ends at index %d; nothing shows that it held no more before the judgement", n.Stream, events[last].Index)
-		case n.Stream != evidence.LedgerStream && last > 0 && n.Enough(events[last-1].Event):
+		case !ok:
+			v.report.fail(CheckCompleteness, "stream %s ends at index %d; nothing shows that it held no more before the judgement", n.Stream, events[len(events)-1].Index)
+		case n.Stream != evidence.LedgerStream && length < len(events):
 			v.report.fail(CheckCompleteness, "stream %s holds more than the first event behind the judgement", n.Stream)
 		}
 	}
@@ -87,6 +87,13 @@ func (v *verification) history() bool {
 				return false
 			}
 			v.attempt = append(v.attempt, j)
+			continue
+		}
+		if s.Role == bundle.Counted {
+			if err := v.count(s.Name, events); err != nil {
+				v.report.fail(CheckHistory, "%v", err)
+				return false
+			}
 			continue
 		}
 		if err := v.foldOther(s.Name, events); err != nil {

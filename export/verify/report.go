@@ -93,7 +93,9 @@ type Report struct {
 	Checks   []Check          `json:"checks"`
 	Missing  []MissingClass   `json:"missing,omitempty"`
 	Attempts []Attempt        `json:"attempts,omitempty"`
-	Claims   []Statement      `json:"claims"`
+
+	Admissions []Admission `json:"admissions,omitempty"` // approvals and integrations of the judged attempts' contexts
+	Claims     []Statement `json:"claims"`
 }
 
 // Keys are fingerprints: the SHA-256 of each SubjectPublicKeyInfo.

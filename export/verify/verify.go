@@ -24,6 +24,7 @@ type verification struct {
 	newer   bool // the stream `ledger` holds an event this program doesn't know; keys may lack some
 	streams map[string][]bundle.Placed
 	attempt []*judged
+	counted map[evidence.AttemptID]*judged // attempts that an approval counts and that aren't judged
 	report  *Report
 }
 
@@ -63,6 +64,7 @@ func (v *verification) run(file []byte) {
 	}
 	v.claims()
 	v.blobs()
+	v.admissions()
 	v.describe()
 }
 
@@ -225,7 +227,6 @@ func (v *verification) foldKeys(events []ledger.Event) (unknown *evidence.Unknow
 
 // excused sets the checks that this version never does.
 func (v *verification) excused() {
-	v.report.excuse(CheckAdmission, "the bundle holds no approval")
 	v.report.excuse(CheckWitness, "no outside witness")
 }
 

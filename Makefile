@@ -18,7 +18,7 @@ RACE := ./ledger/... ./evidence/journal/... ./executor/... ./projections/...
 # What the go command says only with its exit code must not be lost on the way to the tally.
 BROKE := echo '{"Action":"fail","Package":"go test"}'
 
-.PHONY: build demo test test-live lint vuln bench clean
+.PHONY: build demo test test-live test-interop lint vuln bench clean
 
 build:
 	@test/setup/go.sh
@@ -37,6 +37,19 @@ test:
 test-live: build
 	@test/setup/docker.sh
 	@{ go test -json -tags live -p 1 -run '^TestLive' ./... || $(BROKE); } | go run ./test/tally
+
+# Verifiers that others wrote, or that were written from the format alone, on what the program exports.
+INTEROP := bin/interop
+test-interop: build
+	@test/setup/interop.sh
+	@rm -rf $(INTEROP)
+	@test/interop/fresh.sh bin/baildock $(INTEROP)/fresh
+	@go test ./export/verify -run '^TestHostileCorpus$$' -count=1 -corpus "$$PWD/$(INTEROP)/corpus" >$(INTEROP)/log || { cat $(INTEROP)/log; exit 1; }
+	@"$$(test/setup/python.sh)" test/interop/python/test_verify.py . $(INTEROP)/corpus $(INTEROP)/fresh
+	@test/interop/openssl_test.sh . $(INTEROP)/fresh
+	@cd test/interop/sigstore && go vet ./...
+	@{ BAILDOCK="$$PWD/bin/baildock" go -C test/interop/sigstore test -json -count=1 ./... || $(BROKE); } | go run ./test/tally
+	@rm -rf $(INTEROP)
 
 lint:
 	@test/setup/go.sh

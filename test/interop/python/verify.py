@@ -6,8 +6,9 @@ python3-cryptography.
     verify.py BUNDLE --key ledger.pub [--checkpoint FILE]
 
 It checks envelope, signature, spelling, identity, the ledger's keys, checkpoint, kept checkpoint,
-inclusion, streams and their completeness, the events' spelling, the basis of each claim, and blobs.
-It doesn't fold histories nor derive records; it says so. Exit 0: what it checks holds. 7: invalid.
+inclusion, streams and their completeness, the events' shape and spelling, the basis of each claim,
+blobs, requests, recipes, manifests, control values and outputs. It doesn't fold histories nor derive
+records; it says so. Exit 0: what it checks holds. 7: invalid.
 8: not checked.
 """
 
@@ -25,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
 CONTENT_TYPE = "application/vnd.baildock.bundle+cbor"
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # of P-256
 MAX_BUNDLE, MAX_PROTECTED, MAX_ITEMS, MAX_DEPTH, MAX_LIST = 64 << 20, 16 << 10, 1 << 20, 8, 1 << 17
-MAX_JUDGED, MAX_STREAMS, MAX_EVENTS, MAX_PROOF, MAX_SCHEMAS = 64, 1024, 32768, 63, 32
+MAX_JUDGED, MAX_STREAMS, MAX_EVENTS, MAX_PROOF, MAX_SCHEMAS, MAX_NAME = 64, 1024, 32768, 63, 32, 128
 CLASSES = ("output", "recipe", "env", "source", "controls", "detail", "profile")
 
 
@@ -378,12 +379,88 @@ MENTIONS = {  # type: (field, class) of each blob reference
     "SnapshotLeft": ((2, "detail"),),
     "AttemptFenced": ((3, "detail"),),
 }
-KNOWN = set(MENTIONS) | set(
-    """LedgerOpened KeyAdded KeyRetired EpochAdvanced StreamSealed ChangeOpened VersionAdded ContextSet
-    AttemptOpened AttemptRegistered AttemptClaimed ClaimVoided CustodyTaken StartOrdered ContainerStarted
-    StopOrdered OutputCaptured RemovalOrdered RemovalObserved SnapshotRemoved CustodyAbandoned
-    AttemptFinished""".split()
-)
+def text(x):
+    return type(x) is str
+
+
+def maybe(x):
+    return x is True
+
+
+def listed(rule):
+    return lambda x: type(x) is list and all(rule(y) for y in x)
+
+
+def mapped(required, optional=()):
+    def rule(x):
+        shape(x, required, optional)
+        return True
+
+    return rule
+
+
+def integer(x):
+    return type(x) is int and -(1 << 63) <= x < 1 << 64
+
+
+nonce = size(16)
+ref = mapped({1: digest, 2: digest})
+basis = mapped({1: text, 2: uint, 3: digest})
+binding = mapped({1: nonce, 2: text, 3: uint, 4: digest})
+daemon = mapped({1: text, 3: nonce, 4: uint, 5: uint, 6: uint}, {2: digest})
+build = mapped({1: text, 2: text, 3: text, 4: text, 5: text, 6: text, 7: text, 8: digest})
+control = mapped({1: uint, 2: text, 3: lambda x: type(x) is bool, 4: digest}, {5: text})
+stream = mapped({1: uint, 2: uint, 3: ref, 4: digest}, {5: maybe, 6: maybe, 7: maybe})
+some = lambda rule: lambda x: rule(x) and bool(x)  # written only if it holds something
+context = mapped(
+    {1: lambda x: x == 1, 2: text, 3: listed(text), 4: listed(mapped({1: text, 2: digest})), 6: digest, 7: text,
+     8: uint, 9: listed(text)},
+    {5: digest, 10: maybe, 11: some(listed(text))})
+registered = {1: text, 3: mapped({1: text}, {2: some(text)}), 4: text, 5: digest, 6: digest, 8: digest}
+key_change = ({1: text, 2: bytes, 3: digest, 4: bytes},)
+coded = ({1: text}, {2: ref})
+handle_only = ({1: nonce},)
+
+SHAPES = {  # schemas/events.cddl: required fields, optional fields
+    "LedgerOpened": ({1: nonce, 2: text, 3: bytes, 4: bytes},),
+    "KeyAdded": key_change,
+    "KeyRetired": key_change,
+    "EpochAdvanced": ({1: uint},),
+    "StreamSealed": ({},),
+    "RuntimeProbed": ({1: text, 2: digest, 3: listed(control), 4: ref},),
+    "ChangeOpened": ({1: text, 2: nonce},),
+    "VersionAdded": ({1: uint, 2: text},),
+    "ContextSet": ({1: uint, 2: context},),
+    "AttemptOpened": ({1: text, 2: bytes},),
+    "AttemptRegistered": (registered, {2: binding, 7: digest}),
+    "AttemptClaimed": ({1: uint, 2: listed(basis), 3: mapped({2: nonce, 3: nonce, 4: uint}, {1: digest}), 4: uint, 5: listed(text)},),
+    "ClaimVoided": ({1: basis},),
+    "SourceMaterialized": ({1: digest, 2: uint, 3: uint, 4: ref}, {5: some(uint), 6: ref}),
+    "SourceRefused": coded,
+    "RuntimeObserved": ({1: text, 3: listed(text)},
+                        {2: mapped({1: daemon, 2: build}), 4: text, 5: basis, 6: some(listed(text)), 7: ref}),
+    "CustodyTaken": ({1: nonce, 2: text, 3: text, 4: digest, 5: daemon},),
+    "CreateRuledOut": ({1: nonce, 2: text}, {3: some(uint), 4: ref}),
+    "ContainerCreated": ({1: nonce, 2: digest}, {3: some(uint), 4: ref, 5: maybe}),
+    "IsolationObserved": ({1: nonce, 2: listed(control), 4: ref}, {3: some(uint), 5: some(listed(text)), 6: ref}),
+    "StartOrdered": handle_only,
+    "ContainerStarted": handle_only,
+    "StartFailed": ({1: nonce, 2: text}, {3: ref}),
+    "KernelObserved": ({1: nonce, 2: listed(control), 3: ref},),
+    "StopOrdered": ({2: text, 3: uint}, {1: nonce}),
+    "ContainerExited": ({1: nonce, 2: text, 3: integer, 5: text, 12: uint},
+                        {4: maybe, 6: some(uint), 7: some(listed(text)), 8: some(text), 9: some(listed(text)),
+                         10: some(integer), 11: some(integer), 13: ref}),
+    "OutputCaptured": ({1: nonce, 2: stream, 3: stream}, {4: maybe, 5: some(text)}),
+    "RemovalOrdered": ({1: nonce, 2: digest},),
+    "RemovalObserved": ({1: nonce, 2: text},),
+    "CleanupUnconfirmed": ({1: nonce, 2: text, 3: text}, {4: ref}),
+    "SnapshotRemoved": ({},),
+    "SnapshotLeft": coded,
+    "AttemptFenced": ({1: uint, 2: text}, {3: ref}),
+    "CustodyAbandoned": handle_only,
+    "AttemptFinished": ({1: digest},),
+}
 
 
 class Event:
@@ -414,11 +491,10 @@ class Event:
             raise ValueError("another media type")
         meta = decode(self.meta, simple=True)
         shape(meta, {1: uint, 2: str, 4: size(16)}, {3: bytes})
-        if self.type not in KNOWN or meta[1] != 1:
+        if self.type not in SHAPES or meta[1] != 1:
             raise NotChecked("event type %s of schema %d is newer than this verifier" % (self.type, meta[1]))
         self.data = decode(self.body, simple=True)
-        if not isinstance(self.data, dict) or not all(uint(k) for k in self.data):
-            raise ValueError("data is no map with numbers as keys")
+        shape(self.data, *SHAPES[self.type])
         return self
 
     def mentions(self):
@@ -433,7 +509,6 @@ class Event:
         else:
             for field, kind in MENTIONS.get(self.type, ()):
                 if field in d:
-                    shape(d[field], {1: digest, 2: digest})
                     yield kind, d[field][1], d[field][2]
 
 
@@ -448,7 +523,7 @@ class Bundle:
     def verify(self):
         for step in (self.envelope, self.early_signature, self.payload, self.ledger, self.late_signature,
                      self.checkpoint, self.kept, self.inclusion, self.streams, self.events, self.scope,
-                     self.claims, self.blobs):
+                     self.claims, self.blobs, self.requests, self.recipes, self.contents):
             name = step.__name__.split("_")[-1]
             try:
                 step()
@@ -521,7 +596,7 @@ class Bundle:
         for m in p[7]:
             shape(m, {1: digest, 2: lambda c: c in CLASSES, 3: lambda w: w in ("withheld", "absent")})
         for s in p[8]:
-            shape(s, {1: lambda n: type(n) is str and n, 2: digest})
+            shape(s, {1: lambda n: type(n) is str and 1 <= len(n.encode()) <= MAX_NAME, 2: digest})
         for key in (6, 7, 8):
             order = [x[1] for x in p[key]]
             if order != sorted(set(order)):
@@ -654,14 +729,14 @@ class Bundle:
                 else:
                     continue
                 for b in rests:
-                    shape(b, {1: str, 2: uint, 3: digest})
                     named = self.opened[b[1]][b[2]]
                     if named.hash != b[3] or named.index >= e.index:
                         raise ValueError("index %d rests on what is not so" % e.index)
-        self.undone += ["history", "record", "request", "void claims", "recipe", "source", "controls", "output"]
+        self.undone += ["history", "record", "void claims"]
 
     def blobs(self):
-        held, missing = {b[1]: b[2] for b in self.p[6]}, {m[1]: m[2] for m in self.p[7]}
+        held = self.held = {b[1]: b[2] for b in self.p[6]}
+        missing = {m[1]: m[2] for m in self.p[7]}
         classes = {}
         for events in self.opened.values():
             for e in events:
@@ -696,6 +771,82 @@ class Bundle:
         b = held[main]
         if sha256(d[1], b) != main or len(b) != d[2] or sha256(b) != d[3] or 5 not in d and d[3] != d[4]:
             raise ValueError("a blob is not what its descriptor says")
+
+
+    def judged(self):
+        return [self.opened[s[1]] for s in self.p[5] if s[2] == "judged"]
+
+    def requests(self):
+        """Every daemon object carries the digest of the request; recomputed from what is bound."""
+        for events in self.judged():
+            reg = events[0].data
+            claim = next((e.data for e in events if e.type == "AttemptClaimed"), None)
+            source = next((e.data for e in events if e.type == "SourceMaterialized"), None)
+            for e in events:
+                if e.type != "CustodyTaken":
+                    continue
+                b = reg.get(2, {})
+                revision = source[1] if reg[3][1] == "directory" else reg[3][2]
+                request = ["baildock.execution-request.v1", reg[1], claim[1], b.get(1), b.get(2), b.get(3), b.get(4),
+                           revision, reg[6], reg.get(7), reg[8], reg[5]]
+                if sha256(encode(request)) != e.data[4]:
+                    raise ValueError("custody carries another request")
+
+    def recipes(self):
+        limits = mapped({k: uint for k in range(1, 7)})
+        for events in self.judged():
+            reg, recipe = events[0].data, None
+            if reg[6] in self.held:
+                recipe = decode(self.held[reg[6]])
+                shape(recipe, {1: lambda x: x == 1, 2: text, 3: digest, 4: text, 5: listed(text), 6: digest, 8: limits},
+                      {7: digest, 9: nonce})
+                if (recipe[2], recipe[6], recipe.get(7)) != (reg[4], reg[8], reg.get(7)):
+                    raise ValueError("the recipe is not the one registered")
+            if reg[8] in self.held:
+                env = decode(self.held[reg[8]])
+                shape(env, {1: lambda x: x == 1, 3: listed(mapped({1: text, 2: text}))}, {2: nonce})
+                names = [v[1] for v in env[3]]
+                if names != sorted(set(names)) or recipe is not None and recipe.get(9) != env.get(2):
+                    raise ValueError("the environment is not the recipe's")
+
+    def opens(self, r):
+        """The bytes of a reference and their descriptor, if both are held."""
+        if r[1] in self.held and r[2] in self.held:
+            return self.held[r[1]], decode(self.held[r[2]], simple=True)
+        return None, None
+
+    def contents(self):
+        """Control values, manifests and outputs agree with their events."""
+        for events in self.opened.values():
+            for e in events:
+                field = {"IsolationObserved": 4, "KernelObserved": 3, "RuntimeProbed": 4}.get(e.type)
+                if field:
+                    controls = e.data[3 if e.type == "RuntimeProbed" else 2]
+                    b, _ = self.opens(e.data[field])
+                    if b is None:
+                        continue
+                    values = decode(b)
+                    if not listed(mapped({1: uint, 2: digest, 3: text, 4: text}))(values) or len(values) != len(controls):
+                        raise ValueError("control values")
+                    for c, v in zip(controls, values):
+                        if c[1] != v[1] or sha256(v[2], v[4].encode()) != c[4]:
+                            raise ValueError("a value doesn't open its control")
+                elif e.type == "SourceMaterialized":
+                    b, _ = self.opens(e.data[4])
+                    if b is None:
+                        continue
+                    manifest = decode(b)
+                    if sha256(b) != e.data[1] or len(manifest[1]) != e.data[2] or sum(f[2] for f in manifest[1]) != e.data[3]:
+                        raise ValueError("the manifest is not the one bound")
+                elif e.type == "OutputCaptured":
+                    for s in (e.data[2], e.data[3]):
+                        b, d = self.opens(s[3])
+                        if b is None:
+                            continue
+                        cut = 6 in s
+                        ok = s[1] == d[2] and cut == (5 in d) and (7 in s) == (6 in d) and s[2] >= s[1]
+                        if not ok or not cut and (s[1] != s[2] or s[4] != s[3][1]):
+                            raise ValueError("an output is not what its event says")
 
 
 def verdict(file, trust, kept=None):

@@ -105,12 +105,12 @@ func spellingAttacks(c *corpus) {
 		o := newOwner(c.t, c.f)
 		digest := sha256.Sum256(bent)
 		o.rewrite(registered, data(c.t, func(r *evidence.AttemptRegistered) { r.Recipe = digest }))
-		c.add("spelling: recipe: "+name, o.bundle(c.file, func(p *bundle.Payload) { hold(p, bent) }), verify.CheckRecipe, verify.CheckRecord)
+		c.add("spelling: recipe: "+name, o.bundle(c.file, func(p *bundle.Payload) { holdBlob(p, bent) }), verify.CheckRecipe, verify.CheckRecord)
 	})
 }
 
-// hold puts a blob in its place.
-func hold(p *bundle.Payload, b []byte) {
+// holdBlob puts a blob in its place.
+func holdBlob(p *bundle.Payload, b []byte) {
 	d := bundle.BlobDigest(sha256.Sum256(b))
 	i, there := slices.BinarySearchFunc(p.Blobs, d, func(b bundle.Blob, d bundle.BlobDigest) int { return bytes.Compare(b.Digest[:], d[:]) })
 	if !there {

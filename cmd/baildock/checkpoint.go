@@ -112,6 +112,9 @@ func (p *program) checkpointSign(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := h.readyToKeep(); err != nil {
+			return err
+		}
 		cp, err := h.store.SignCheckpoint(c.Context, signer)
 		if err != nil {
 			return fail(exitBadEvidence, "checkpoint_refused", "%w", err).hint("baildock audit says what is wrong")

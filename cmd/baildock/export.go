@@ -132,6 +132,9 @@ func (p *program) exportTo(c *cli.Context, h *home, path string, r export.Reques
 	if r.At != nil && uint64(*r.At) >= size {
 		return v, fail(exitUsage, "index_beyond", "--at %d is beyond the ledger's last event; it has %d", *r.At, size)
 	}
+	if err := h.readyToKeep(); err != nil {
+		return v, err
+	}
 	if r.At == nil {
 		if v.Sealed, err = h.seal(c, r.Attempts); err != nil {
 			return v, err

@@ -144,6 +144,23 @@ func (h *home) firstUse(c *cli.Context, path string) error {
 	return nil
 }
 
+// readyToKeep makes the place for the next checkpoint. It comes before signing: a signature that
+// nothing here would remember is not made.
+func (h *home) readyToKeep() error {
+	dir, err := keptDir(h.file.Ledger)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = unix.Access(dir, unix.W_OK|unix.X_OK)
+	}
+	if err != nil {
+		return fail(exitUsage, "state_unwritable", "the next checkpoint can't be kept outside the home, so none was signed: %w", err).
+			hint("set XDG_STATE_HOME to a directory that may be written")
+	}
+	return nil
+}
+
 // keepLast keeps the ledger's last signed checkpoint outside the home.
 func (h *home) keepLast(ctx context.Context) error {
 	last, ok, err := h.store.LastCheckpoint(ctx)
@@ -151,8 +168,8 @@ func (h *home) keepLast(ctx context.Context) error {
 		return err
 	}
 	if err := keepOutside(h.file.Ledger, last); err != nil {
-		return fail(exitInternal, "state_unwritable", "the last checkpoint can't be kept outside the home: %w", err).
-			hint("set XDG_STATE_HOME to a directory that may be written")
+		return fail(exitInternal, "state_unwritable", "a checkpoint was signed and can't be kept outside the home: %w", err).
+			hint("mend that, then: baildock checkpoint sign")
 	}
 	return nil
 }

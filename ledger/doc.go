@@ -46,6 +46,10 @@
 // A Checker reads every event in index order and recomputes chains and root. VerifyInclusion and
 // VerifyConsistency check proofs without a ledger, OpenCheckpoint checks a signed tree head.
 //
+// An audit trusts not even what a store answers: an Exhibit shows all that is kept as it is kept,
+// and an Auditor compares it with what it recomputes. The first thing wrong is a Finding.
+//
 // FORMAT.md specifies every byte. Packages below implement the contract: ledger/sqlite in one
-// file. Package ledger/ledgertest holds the suite they all pass, and a store in memory for tests.
+// file. Package ledger/witness checks and makes cosignatures of checkpoints. Package
+// ledger/ledgertest holds the suite they all pass, and a store in memory for tests.
 package ledger

@@ -9,6 +9,8 @@
 //	flags.go  where flags may stand, and how sizes and numbers are written
 //	home.go   where the ledger, the keys and the execution directories lie
 //
+// kept.go compares a home with the last checkpoint kept outside of it, before anything is written.
+//
 // Flags are accepted before and after arguments, up to `--`; every token after `--` is the
 // contained command's, untouched. Data goes to stdout, progress and errors to stderr. With
 // --json, stdout is one JSON document and an error is one JSON object on stderr.

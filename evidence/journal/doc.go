@@ -40,4 +40,12 @@
 // open attempts. Checking bytes (chains, tree) is ledger.Checker's part; the two run side by side
 // over one pass. An event of a type or schema this version doesn't know is carried: it is
 // reported as unread, and nothing is concluded from its stream any more (req R7).
+//
+// # Audit
+//
+// Audit drives both visitors over everything a store keeps, judges each checkpoint at its size under
+// the keys live there, and hashes every blob that an event names:
+//
+//	r, err := journal.Audit{Exhibit: store, Mentions: mentions}.Run(ctx)
+//	if r.Verdict == journal.AuditInvalid { … r.FirstBad … }
 package journal

@@ -103,3 +103,14 @@ func TestEncryptKey(t *testing.T) {
 	_, err := export.EncryptKey([]byte("hello"), nil, password("x"))
 	require.Error(t, err)
 }
+
+// req T6: a key file that cosign v3.1.3 wrote.
+func TestCosignKeyFile(t *testing.T) {
+	key, err := export.LoadBundleKey(filepath.Join("testdata", "cosign.key"), password("secret"))
+	require.NoError(t, err)
+	require.Equal(t, "sha256:ba6f8f31aeb5696bb1eaa86fe1a63386a5577b66c53635fdc1d164ec95039c46", key.ID().String())
+	_, err = export.LoadBundleKey(filepath.Join("testdata", "cosign.key"), password("wrong"))
+	require.Error(t, err)
+	_, err = export.LoadBundleKey(filepath.Join("testdata", "cosign.key"), nil)
+	require.ErrorIs(t, err, export.ErrPassword)
+}

@@ -95,7 +95,7 @@ func TestHostileCorpus(t *testing.T) {
 	require.Equal(t, verify.Valid, verify.Verify(newOwner(t, c.f).bundle(c.file), good).Verdict, "the owner's own tree is right")
 	for _, group := range []func(*corpus){
 		envelopeAttacks, headerAttacks, signatureAttacks, payloadAttacks, checkpointAttacks, streamAttacks,
-		blobAttacks, spellingAttacks, ownerAttacks, keyAttacks, boundAttacks,
+		blobAttacks, spellingAttacks, ownerAttacks, admissionAttacks, keyAttacks, boundAttacks,
 	} {
 		group(c)
 	}
@@ -151,6 +151,8 @@ func (c *corpus) write(dir string) {
 	}
 	identity("ledger.pub", c.f.Identity)
 	save("good.bundle", c.file)
+	_, approved := c.approved()
+	save("approved.bundle", approved)
 	var index strings.Builder
 	for i, a := range c.attacks {
 		name, trust, kept := fmt.Sprintf("%03d.bundle", i), "ledger.pub", "-"

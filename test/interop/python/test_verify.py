@@ -13,7 +13,7 @@ from verify import verdict
 
 # What this verifier doesn't do: fold histories and derive records. An attack that only those see is no
 # failure of it; every other one is.
-UNSEEN = {"history", "record", "claim"}
+UNSEEN = {"history", "record", "claim", "admission"}
 
 
 class Cases:
@@ -67,7 +67,8 @@ def fresh(cases, directory):
 
 def hostile(cases, directory):
     """The corpus: every attack that needs no folding of histories is refused."""
-    cases.expect("the corpus' good bundle", "valid", verdict(read(directory, "good.bundle"), pub(directory, "ledger.pub")))
+    for name in ("good.bundle", "approved.bundle"):
+        cases.expect("the corpus' " + name, "valid", verdict(read(directory, name), pub(directory, "ledger.pub")))
     tried, unseen = 0, []
     for line in pub(directory, "index.tsv").splitlines():
         file, checks, trust, kept, name = line.split("\t")

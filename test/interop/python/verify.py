@@ -377,6 +377,7 @@ MENTIONS = {  # type: (field, class) of each blob reference
     "ContainerExited": ((13, "detail"),),
     "CleanupUnconfirmed": ((4, "detail"),),
     "SnapshotLeft": ((2, "detail"),),
+    "PathsChecked": ((4, "source"),),
     "AttemptFenced": ((3, "detail"),),
 }
 def text(x):
@@ -420,6 +421,8 @@ registered = {1: text, 3: mapped({1: text}, {2: some(text)}), 4: text, 5: digest
 key_change = ({1: text, 2: bytes, 3: digest, 4: bytes},)
 coded = ({1: text}, {2: ref})
 handle_only = ({1: nonce},)
+relied = listed(mapped({1: text, 2: digest}))
+grounds = mapped({1: uint, 2: listed(mapped({1: text}, {2: uint, 3: text}))})
 
 SHAPES = {  # schemas/events.cddl: required fields, optional fields
     "LedgerOpened": ({1: nonce, 2: text, 3: bytes, 4: bytes},),
@@ -432,6 +435,9 @@ SHAPES = {  # schemas/events.cddl: required fields, optional fields
     "VersionAdded": ({1: uint, 2: text},),
     "ContextSet": ({1: uint, 2: context},),
     "AttemptOpened": ({1: text, 2: bytes},),
+    "PathsChecked": ({2: text, 3: listed(text), 4: ref, 5: uint}, {1: some(text), 6: some(uint)}),
+    "ContextApproved": ({1: uint, 2: digest, 3: relied, 4: listed(basis), 5: grounds},),
+    "ChangeIntegrated": ({1: uint, 2: digest, 3: text, 4: basis, 5: relied, 6: listed(basis), 7: grounds},),
     "AttemptRegistered": (registered, {2: binding, 7: digest}),
     "AttemptClaimed": ({1: uint, 2: listed(basis), 3: mapped({2: nonce, 3: nonce, 4: uint}, {1: digest}), 4: uint, 5: listed(text)},),
     "ClaimVoided": ({1: basis},),
@@ -577,7 +583,7 @@ class Bundle:
             raise ValueError("limits")
         names, count = [], 0
         for s in p[5]:
-            shape(s, {1: str, 2: lambda r: r in ("judged", "basis", "cited"), 3: LIST})
+            shape(s, {1: str, 2: lambda r: r in ("judged", "basis", "cited", "counted"), 3: LIST})
             names.append(s[1])
             count += len(s[3])
             last = -1
@@ -685,7 +691,14 @@ class Bundle:
     def scope(self):
         """Exactly the streams that the judged attempts need, each as far as needed."""
         roles = {s[1]: s[2] for s in self.p[5]}
-        need = {}  # stream: [last judgement or None, last version cited]
+        need, bindings = {}, []  # stream: its last judgement or None, the last version cited, whether it is counted
+
+        def rests(name, judgement=None, version=-1, counted=False):
+            n = need.setdefault(name, [None, -1, False])
+            if judgement is not None:
+                n[0] = judgement if n[0] is None else max(n[0], judgement)
+            n[1], n[2] = max(n[1], version), n[2] or counted
+
         for name, role in roles.items():
             if role != "judged":
                 continue
@@ -697,26 +710,47 @@ class Bundle:
                 raise ValueError("attempt %s is not finished" % name)
             claim = next((e for e in events if e.type == "AttemptClaimed"), None)
             at = (claim or first).index
-            basis = ["ledger"]
-            if claim:
-                basis += [b[1] for b in claim.data[2]]
+            rests("ledger", at)
+            for b in claim.data[2] if claim else ():
+                rests(b[1], at)
             if 2 in first.data:
-                basis.append("change-" + first.data[2][2])
-            for b in basis:
-                n = need.setdefault(b, [None, -1])
-                n[0] = at if n[0] is None else max(n[0], at)
+                rests("change-" + first.data[2][2], at)
+                if first.data[2] not in bindings:
+                    bindings.append(first.data[2])
             for e in events:
                 if e.type == "RuntimeObserved" and 5 in e.data:
-                    n = need.setdefault(e.data[5][1], [None, -1])
-                    n[1] = max(n[1], e.data[5][2])
+                    rests(e.data[5][1], version=e.data[5][2])
+        for b in bindings:
+            self.admissions(self.opened["change-" + b[2]], b, rests)
         need = {k: v for k, v in need.items() if roles.get(k) != "judged"}
-        want = {k: "cited" if v[0] is None else "basis" for k, v in need.items()}
+        want = {k: "counted" if v[2] else "cited" if v[0] is None else "basis" for k, v in need.items()}
         if want != {k: r for k, r in roles.items() if r != "judged"}:
             raise ValueError("the bundle holds other streams than its attempts need")
-        for name, (judgement, cited) in need.items():
-            enough = [(judgement is None or e.index > judgement) and e.version >= cited for e in self.opened[name]]
+        for name, (judgement, cited, counted) in need.items():
+            enough, finished = [], False
+            for e in self.opened[name]:
+                finished = finished or counted and e.type == "AttemptFinished"
+                enough.append((judgement is None or finished or e.index > judgement) and e.version >= cited)
             if not enough[-1] or name != "ledger" and True in enough[:-1]:
                 raise ValueError("stream %s is not held exactly as far as needed" % name)
+
+    @staticmethod
+    def admissions(change, binding, rests):
+        """What the admissions of a binding's context rest on, and the attempts they count."""
+        for a in change:
+            if a.type not in ("ContextApproved", "ChangeIntegrated") or (a.data[1], a.data[2]) != (binding[3], binding[4]):
+                continue
+            rests("ledger", a.index)
+            rests(a.stream, a.index)
+            for b in a.data[4 if a.type == "ContextApproved" else 6]:
+                counted = b[1].startswith("attempt-")
+                rests(b[1], a.index, b[2] if counted else -1, counted)
+            for e in change:
+                if e.type == "AttemptOpened" and e.index < a.index:
+                    registration = decode(e.data[2], simple=True)
+                    listed_for = registration.get(2, {})
+                    if (listed_for.get(3), listed_for.get(4)) == (binding[3], binding[4]):
+                        rests("attempt-" + e.data[1], a.index, counted=True)
 
     def claims(self):
         """The first rule of a claim: what it rests on is in the bundle and came before it."""
@@ -732,14 +766,17 @@ class Bundle:
                     named = self.opened[b[1]][b[2]]
                     if named.hash != b[3] or named.index >= e.index:
                         raise ValueError("index %d rests on what is not so" % e.index)
-        self.undone += ["history", "record", "void claims"]
+        self.undone += ["history", "record", "void claims", "admission"]
 
     def blobs(self):
         held = self.held = {b[1]: b[2] for b in self.p[6]}
         missing = {m[1]: m[2] for m in self.p[7]}
         classes = {}
+        roles = {s[1]: s[2] for s in self.p[5]}
         for events in self.opened.values():
             for e in events:
+                if roles[e.stream] == "counted":
+                    continue
                 for kind, main, descriptor in e.mentions():
                     for d in (main,) if descriptor is None else (main, descriptor):
                         if not digest(d) or classes.setdefault(d, kind) != kind or d not in held and d not in missing:

@@ -195,6 +195,9 @@ func (a *Attempt) snapshot(to SnapshotState) error {
 	if len(a.Custodies.Open()) > 0 {
 		return fmt.Errorf("a container that may mount it is not confirmed gone")
 	}
+	if to == SnapshotGone && a.abandoned() {
+		return fmt.Errorf("a container that was given up may still mount it")
+	}
 	if a.Snapshot == SnapshotGone || a.Snapshot == to {
 		return fmt.Errorf("the snapshot is %s already", a.Snapshot)
 	}

@@ -110,7 +110,9 @@ func everyPayload(t *testing.T) []evidence.Payload {
 		evidence.AttemptOpened{Attempt: "one", Registration: evidence.Marshal(*h.Registered)},
 		evidence.ClaimVoided{Breaking: evidence.Basis{Stream: "policy-main", Version: 1}},
 		evidence.SourceRefused{Code: "source_submodule", Detail: &ref},
-		evidence.CreateRuledOut{Handle: handle, Proof: "refused", Status: 404},
+		evidence.CreateRuledOut{Handle: handle, Proof: evidence.ProofRefused, Status: 404},
+		evidence.CreateRuledOut{Handle: handle, Proof: evidence.ProofEnded, Daemon: &evidence.DaemonIdentity{
+			Engine: "ENGINE", Boot: evidence.Nonce{1}, Process: &evidence.DaemonProcess{PID: 2, Start: 3, Namespace: 4}}},
 		evidence.StartFailed{Handle: handle, Code: "start_error"},
 		evidence.CleanupUnconfirmed{Handle: handle, State: evidence.CleanupUnverifiable, Code: "inspect_unanswered"},
 		evidence.SnapshotLeft{Code: "busy"},

@@ -21,6 +21,7 @@ type Custody struct {
 	Abandoned   bool           `json:"abandoned,omitempty"`
 	State       CleanupState   `json:"state,omitempty"`       // the last one observed; empty while nothing was tried
 	Unconfirmed string         `json:"unconfirmed,omitempty"` // why the last attempt to close it failed
+	Proof       CreateProof    `json:"proof,omitempty"`       // of a create that was ruled out
 }
 
 // Open reports whether the object may still exist and nobody gave it up.
@@ -94,7 +95,10 @@ func (cs *Custodies) Apply(p Payload) error {
 			if c.Container != nil {
 				return fmt.Errorf("custody %s has a container; its create can't be ruled out", e.Handle)
 			}
-			c.Closed, c.State, c.Unconfirmed = true, CleanupNotCreated, ""
+			if err := e.proves(c.Daemon); err != nil {
+				return fmt.Errorf("custody %s: %w", e.Handle, err)
+			}
+			c.Closed, c.State, c.Unconfirmed, c.Proof = true, CleanupNotCreated, "", e.Proof
 			return nil
 		})
 	case ContainerCreated:
@@ -143,6 +147,34 @@ func (cs *Custodies) Apply(p Payload) error {
 		})
 	}
 	return nil
+}
+
+// proves holds a proof that rests on another life of the daemon against the daemon that was asked to
+// create (req E5). Proofs of the create call itself rest on nothing else.
+func (e CreateRuledOut) proves(asked DaemonIdentity) error {
+	if e.Proof != ProofRebooted && e.Proof != ProofEnded {
+		return nil
+	}
+	if e.Daemon == nil || e.Daemon.Machine == nil || !e.Daemon.SameHost(asked) {
+		return fmt.Errorf("proof %s names no daemon on the same engine and machine", e.Proof)
+	}
+	if !OutlivedBy(e.Proof, asked, *e.Daemon) {
+		return fmt.Errorf("proof %s names the same life of the daemon", e.Proof)
+	}
+	return nil
+}
+
+// OutlivedBy reports whether the daemon observed now is a later life of the one asked to create, in
+// the way a proof says: another boot, or another process in the same boot. That the former process
+// ended must be seen apart.
+func OutlivedBy(p CreateProof, asked, now DaemonIdentity) bool {
+	switch p {
+	case ProofRebooted:
+		return asked.Boot != now.Boot
+	case ProofEnded:
+		return asked.Boot == now.Boot && asked.Process != nil && now.Process != nil && *asked.Process != *now.Process
+	}
+	return false
 }
 
 func (s CleanupState) confirmed() bool {

@@ -75,13 +75,24 @@ const (
 	CustodyNetwork   CustodyKind = "network"
 )
 
-// CreateRuledOut is proof that the create can't complete any more. Frozen at v1.
+// CreateRuledOut is proof that the create can't complete any more, and made nothing. Frozen at v1.
 type CreateRuledOut struct {
-	Handle HandleKey `cbor:"1,keyasint" json:"handle"`
-	Proof  string    `cbor:"2,keyasint" json:"proof"`                      // refused: the daemon answered the create with an error
-	Status uint64    `cbor:"3,keyasint,omitempty" json:"status,omitempty"` // HTTP status of that answer
-	Detail *BlobRef  `cbor:"4,keyasint,omitempty" json:"detail,omitempty"`
+	Handle HandleKey       `cbor:"1,keyasint" json:"handle"`
+	Proof  CreateProof     `cbor:"2,keyasint" json:"proof"`
+	Status uint64          `cbor:"3,keyasint,omitempty" json:"status,omitempty"` // HTTP status of a refusal
+	Detail *BlobRef        `cbor:"4,keyasint,omitempty" json:"detail,omitempty"`
+	Daemon *DaemonIdentity `cbor:"5,keyasint,omitempty" json:"daemon,omitempty"` // that listed no such container; of rebooted and daemon_ended
 }
+
+// CreateProof is why a create can't complete any more.
+type CreateProof string
+
+const (
+	ProofNotSent  CreateProof = "not_sent"     // the call never left its process
+	ProofRefused  CreateProof = "refused"      // the daemon answered it with an error of the request
+	ProofRebooted CreateProof = "rebooted"     // the machine booted since, and the daemon lists nothing with its labels
+	ProofEnded    CreateProof = "daemon_ended" // the daemon's process ended since, and the next one lists nothing with its labels
+)
 
 // ContainerCreated is custody with a known ID. Frozen at v1.
 type ContainerCreated struct {

@@ -114,7 +114,7 @@ func (a *Attempt) stopCause() StopCause {
 
 func (a *Attempt) createRuledOut() bool {
 	c, ok := a.Custodies.MainContainer()
-	return ok && c.State == CleanupNotCreated
+	return ok && (c.Proof == ProofRefused || c.Proof == ProofNotSent)
 }
 
 func (a *Attempt) kernelUnequal() bool {

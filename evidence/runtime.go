@@ -9,6 +9,17 @@ type DaemonIdentity struct {
 	SocketDev uint64     `cbor:"4,keyasint" json:"socket_dev"`
 	SocketIno uint64     `cbor:"5,keyasint" json:"socket_ino"`
 	PeerUID   uint32     `cbor:"6,keyasint" json:"peer_uid"`
+
+	// Process is the daemon's own process, where it is the one that listens. It tells two lives of one
+	// daemon in one boot apart and is no part of what must be equal.
+	Process *DaemonProcess `cbor:"7,keyasint,omitempty" json:"process,omitempty"`
+}
+
+// DaemonProcess is one process in one boot, as seen from one PID namespace.
+type DaemonProcess struct {
+	PID       uint32 `cbor:"1,keyasint" json:"pid"`
+	Start     uint64 `cbor:"2,keyasint" json:"start"`     // clock ticks from boot to its start (proc_pid_stat(5), field 22)
+	Namespace uint64 `cbor:"3,keyasint" json:"namespace"` // inode of the PID namespace it was seen from
 }
 
 // SameHost reports whether both are the same engine on the same machine; unknown machines never are

@@ -33,7 +33,7 @@ func (r *run) cleanup() {
 	switch r.creation {
 	case notTaken:
 	case unsent:
-		r.ruleOut(evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: "not_sent"})
+		r.ruleOut(evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: evidence.ProofNotSent})
 	case refused:
 		r.ruleOut(r.proof)
 	case sent:

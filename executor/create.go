@@ -89,7 +89,7 @@ func (r *run) arrived(warnings []string) error {
 func (r *run) refusedCreate(f *Fault) error {
 	r.Progress("refused", "the daemon refused the create")
 	detail, err := r.detail(f.Error())
-	r.proof = evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: "refused", Status: uint64(f.Status), Detail: detail}
+	r.proof = evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: evidence.ProofRefused, Status: uint64(f.Status), Detail: detail}
 	if err != nil {
 		return err
 	}

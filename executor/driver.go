@@ -17,6 +17,10 @@ type Driver interface {
 	// It fails only when the daemon can't be reached or its replies can't be read.
 	Probe(ctx context.Context) (Runtime, error)
 
+	// DaemonEnded reports whether a process that Probe named as the daemon's is gone for good. It is
+	// false whenever that can't be told, and says nothing of another boot.
+	DaemonEnded(p evidence.DaemonProcess) (bool, error)
+
 	// ImageInspect resolves a local image by name or ID; ErrAbsent when there is none.
 	ImageInspect(ctx context.Context, ref string) (Image, error)
 	// ImageList lists the local images.

@@ -31,6 +31,7 @@ type script struct {
 	warn    []string
 	command func(*box) // what runs; nil: prints two lines and exits 0
 	others  int        // containers that carry our labels too
+	ended   bool       // the daemon's former process is gone
 
 	box    *box
 	events chan Event
@@ -127,6 +128,8 @@ func (s *script) Probe(context.Context) (rt Runtime, err error) {
 		return nil
 	})
 }
+
+func (s *script) DaemonEnded(evidence.DaemonProcess) (bool, error) { return s.ended, nil }
 
 func (s *script) ImageInspect(_ context.Context, ref string) (img Image, err error) {
 	return img, s.call("image", func() error { img = s.image; return nil })

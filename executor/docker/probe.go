@@ -43,6 +43,7 @@ func (d *Driver) Probe(ctx context.Context) (executor.Runtime, error) {
 	if err != nil {
 		return executor.Runtime{}, err
 	}
+	process := d.daemonProcess(before.pid) // between two looks at the socket
 	after, err := d.lookAtSocket(ctx)
 	if err != nil {
 		return executor.Runtime{}, &executor.Fault{Call: "socket", Err: err}
@@ -54,6 +55,7 @@ func (d *Driver) Probe(ctx context.Context) (executor.Runtime, error) {
 	if err != nil {
 		return executor.Runtime{}, &executor.Fault{Call: "info", Err: err}
 	}
+	rt.Identity.Daemon.Process = process
 	return rt, nil
 }
 

@@ -52,6 +52,7 @@ func kindOf(m fs.FileMode) string {
 type socketFacts struct {
 	dev, ino uint64
 	peer     uint32 // UID of the process that listens
+	pid      int32  // its PID; 0 = none that is visible here
 }
 
 // lookAtSocket opens a connection of its own to read the peer's credentials.
@@ -65,7 +66,7 @@ func (d *Driver) lookAtSocket(ctx context.Context) (socketFacts, error) {
 		return socketFacts{}, err
 	}
 	defer conn.Close()
-	peer, err := peerUID(conn)
+	peer, err := peerOf(conn)
 	if err != nil {
 		return socketFacts{}, err
 	}
@@ -76,7 +77,7 @@ func (d *Driver) lookAtSocket(ctx context.Context) (socketFacts, error) {
 	if before != after {
 		return socketFacts{}, fmt.Errorf("docker socket %s was replaced while it was looked at", d.path)
 	}
-	before.peer = peer
+	before.peer, before.pid = peer.Uid, peer.Pid
 	return before, nil
 }
 
@@ -92,25 +93,26 @@ func statSocket(path string) (socketFacts, error) {
 	return socketFacts{dev: uint64(st.Dev), ino: st.Ino}, nil
 }
 
-// peerUID reads SO_PEERCRED (unix(7)): the credentials in effect when the daemon began to listen.
-func peerUID(conn net.Conn) (uint32, error) {
+// peerOf reads SO_PEERCRED (unix(7)): the credentials in effect when the daemon, or whoever listens
+// for it, began to listen.
+func peerOf(conn net.Conn) (unix.Ucred, error) {
 	uc, ok := conn.(*net.UnixConn)
 	if !ok {
-		return 0, fmt.Errorf("connection to the docker socket is a %T", conn)
+		return unix.Ucred{}, fmt.Errorf("connection to the docker socket is a %T", conn)
 	}
 	raw, err := uc.SyscallConn()
 	if err != nil {
-		return 0, err
+		return unix.Ucred{}, err
 	}
 	var cred *unix.Ucred
 	var credErr error
 	if err := raw.Control(func(fd uintptr) {
 		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); err != nil {
-		return 0, err
+		return unix.Ucred{}, err
 	}
 	if credErr != nil {
-		return 0, fmt.Errorf("peer of the docker socket: %w", credErr)
+		return unix.Ucred{}, fmt.Errorf("peer of the docker socket: %w", credErr)
 	}
-	return cred.Uid, nil
+	return *cred, nil
 }

@@ -24,11 +24,11 @@ var bends = map[string]func(*evidence.Attempt){
 	"cancelled_before_start": func(a *evidence.Attempt) { a.Run.Ordered = false; stops(a, evidence.StopCancelled) },
 	"runtime_refused":        func(a *evidence.Attempt) { a.BeforeCreate.Refusals = []string{"no_seccomp"} },
 	"reduction_not_accepted": func(a *evidence.Attempt) { a.Claimed.Accepted = nil },
-	"create_refused":         func(a *evidence.Attempt) {
+	"create_refused": func(a *evidence.Attempt) {
 		a.Custodies[0].State, a.Custodies[0].Proof = evidence.CleanupNotCreated, evidence.ProofRefused
 	},
-	"create_unanswered":      func(a *evidence.Attempt) { a.Custodies[0].Discovered = true },
-	"create_warnings":        func(a *evidence.Attempt) { a.Custodies[0].Warnings = 1 },
+	"create_unanswered": func(a *evidence.Attempt) { a.Custodies[0].Discovered = true },
+	"create_warnings":   func(a *evidence.Attempt) { a.Custodies[0].Warnings = 1 },
 	"runtime_changed_before_start": func(a *evidence.Attempt) {
 		a.BeforeStart.Identity.Daemon.Engine = "OTHER"
 	},

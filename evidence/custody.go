@@ -74,6 +74,16 @@ func (cs *Custodies) ApplyEncoded(typ string, data []byte) error {
 	return cs.Apply(p)
 }
 
+// FencedGeneration reads the generation that an AttemptFenced as stored makes, passing over any later
+// field.
+func FencedGeneration(data []byte) (uint64, error) {
+	p, err := tolerant[AttemptFenced](data)
+	if err != nil {
+		return 0, fmt.Errorf("AttemptFenced: %w", err)
+	}
+	return p.(AttemptFenced).Generation, nil
+}
+
 func tolerant[P Payload](data []byte) (Payload, error) {
 	var p P
 	err := custodyMode.Unmarshal(data, &p)

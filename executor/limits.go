@@ -26,6 +26,12 @@ const (
 	// removalBound and removalCalls bound what is tried until a container is seen absent.
 	removalBound = 30 * time.Second
 	removalCalls = 64
+	// ReconcileBound and ReconcileCalls bound what is asked of the daemon to close one custody after its
+	// runner: a probe, a look-up, an inspection, the removal, and a probe again.
+	ReconcileBound = removalBound + 4*daemonBound
+	ReconcileCalls = 1 + 1 + 1 + 2*(removalCalls+1) + 1
+	// daemonBound is the longest that one call of the driver may take, the create apart.
+	daemonBound = 15 * time.Second
 	// pollFirst doubles up to pollLast between two looks at a container that is going away.
 	pollFirst = 2 * time.Millisecond
 	pollLast  = 250 * time.Millisecond

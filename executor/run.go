@@ -97,7 +97,6 @@ type run struct {
 	onRecord bool                      // the arrival is durable
 	proof    evidence.CreateRuledOut   // of a refused create
 	lost     error                     // why the create's answer proves nothing
-	gone     bool                      // nothing can exist any more
 
 	after  []evidence.Payload // the daemon after the exit, not stored yet
 	output Output

@@ -29,6 +29,29 @@ func Remove(dir string) error {
 	return errors.Join(removeAt(fd, name), unix.Close(fd))
 }
 
+// RemoveEntries removes everything in an open directory, whatever it is, through handles: links are
+// removed, not followed, and nothing is on another filesystem. It returns how many entries went.
+func RemoveEntries(dir *os.File) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return 0, fmt.Errorf("remove what %q holds: %w", dir.Name(), err)
+	}
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return 0, fmt.Errorf("remove what %q holds: %w", dir.Name(), err)
+	}
+	removed := 0
+	var errs []error
+	for _, name := range names {
+		if err := removeEntry(int(dir.Fd()), name, uint64(st.Dev), 0); err != nil {
+			errs = append(errs, fmt.Errorf("remove %q: %w", name, err))
+			continue
+		}
+		removed++
+	}
+	return removed, errors.Join(errs...)
+}
+
 // removeAt removes directory name of an open parent.
 func removeAt(parent int, name string) error {
 	var st unix.Stat_t
@@ -91,13 +114,21 @@ func removeEntries(dir *os.File, device uint64, depth int) error {
 		return err
 	}
 	for _, name := range names {
-		err := unix.Unlinkat(fd, name, 0)
-		if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) {
-			err = removeTree(fd, name, device, depth+1)
-		}
-		if err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := removeEntry(fd, name, device, depth+1); err != nil {
 			return fmt.Errorf("%q: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// removeEntry removes one entry of an open directory; one that is gone already is no error.
+func removeEntry(parent int, name string, device uint64, depth int) error {
+	err := unix.Unlinkat(parent, name, 0)
+	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) {
+		err = removeTree(parent, name, device, depth)
+	}
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
 }

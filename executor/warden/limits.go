@@ -33,6 +33,26 @@ const (
 	// maxLockRaces is how often a lock file may be deleted by its last holder while it is taken.
 	maxLockRaces = 100
 
+	// RecoverBound is how long a supervisor may work on one attempt: two custodies, each against a
+	// daemon that answers at the last moment, and a source on a slow disk.
+	RecoverBound = 2*executor.ReconcileBound + 2*time.Minute
+	// maxRecoveries is how many attempts a supervisor works on at once: their daemon is the same one.
+	maxRecoveries = 16
+	// openingPatience is how long a listing of an attempt may stand without the attempt's own stream,
+	// which the same use case opens within milliseconds.
+	openingPatience = 10 * time.Second
+	// fencePatience is how long a fence by somebody else is respected: longer than a recovery takes.
+	fencePatience = RecoverBound + time.Minute
+	// firstPatience, doubled by every fence up to lastPatience, is how long an attempt is left alone
+	// after a recovery of it failed, so that a container that can't be removed doesn't fill the ledger.
+	firstPatience = 15 * time.Second
+	lastPatience  = time.Hour
+	maxDoublings  = 16
+	// fencedPatience is how long a fenced runner waits for the recovery that took its attempt, to tell
+	// how it ended.
+	fencedPatience = 5 * time.Second
+	fencedPause    = 20 * time.Millisecond
+
 	// Limits of a probe: a small static program that prints a few hundred bytes.
 	probeWall    = 20 * time.Second
 	probeOutput  = 16 << 10

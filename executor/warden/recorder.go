@@ -15,8 +15,14 @@ import (
 // recorder writes what an executor reports into one attempt's stream.
 type recorder struct {
 	journal  *journal.Journal
-	appender *journal.Appender
+	appender appender
 	last     atomic.Uint64 // index of the last event written here
+}
+
+// appender is what appends to an attempt's stream at one generation: a *journal.Appender, or a
+// *journal.Keeper where the stream holds events that can't be read.
+type appender interface {
+	Append(ctx context.Context, events ...evidence.Payload) ([]ledger.Event, error)
 }
 
 var _ executor.Recorder = (*recorder)(nil)

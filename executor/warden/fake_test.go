@@ -67,6 +67,7 @@ func newYard(t testing.TB, opts fakedaemon.Options) *yard {
 		Home: Home{Dir: y.home, ID: evidence.HomeID{1}}, Journal: y.journal, Driver: driver, Watchdog: kennel{},
 		Reserved: []source.Reserved{{Kind: source.ReservedHome, Path: y.home}},
 	})
+	y.warden.patience = 0
 	return y
 }
 

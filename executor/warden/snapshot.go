@@ -58,7 +58,7 @@ func (k *work) copySource(ctx context.Context) (source.Snapshot, error) {
 	return source.Materialize(ctx, source.Request{Subject: k.subject, Parent: parent, Name: "snapshot", Reserved: k.Reserved})
 }
 
-func (k *work) generation() uint64 { return k.rec.appender.Attempt().Claimed.Generation }
+func (k *work) generation() uint64 { return k.appender.Attempt().Claimed.Generation }
 
 // describe makes the event of a snapshot in place.
 func (k *work) describe(snap source.Snapshot) (evidence.SourceMaterialized, []evidence.Withholdable, error) {
@@ -166,7 +166,7 @@ func (k *work) leftover(cause error) error {
 // dematerialize removes the snapshot once no container can mount it, and records that. While
 // custody is open it stays (req B6, G7).
 func (k *work) dematerialize() error {
-	fold := k.rec.appender.Attempt()
+	fold := k.appender.Attempt()
 	if len(fold.Custodies.Open()) > 0 {
 		return nil
 	}

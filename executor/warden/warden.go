@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
@@ -32,7 +33,8 @@ type Config struct {
 // Warden runs attempts of one home.
 type Warden struct {
 	Config
-	free func(dir string) (uint64, error)
+	free     func(dir string) (uint64, error)
+	patience time.Duration // of a fenced runner, for the end of its attempt
 }
 
 // New makes a warden.
@@ -43,7 +45,7 @@ func New(c Config) *Warden {
 	if c.LedgerDir == "" {
 		c.LedgerDir = c.Home.Dir
 	}
-	return &Warden{Config: c, free: freeBytes}
+	return &Warden{Config: c, free: freeBytes, patience: fencedPatience}
 }
 
 // RunRequest asks for one run.
@@ -111,7 +113,7 @@ func (w *Warden) Run(ctx context.Context, req RunRequest, progress executor.Prog
 	if err != nil && !errors.As(err, &void) {
 		return Result{}, err
 	}
-	work.rec = &recorder{journal: w.Journal, appender: p}
+	work.appender, work.rec = p, &recorder{journal: w.Journal, appender: p}
 	if void != nil { // req H5: it creates nothing and finishes
 		progress("refused", void.Error())
 		err = work.rec.Record(work.life, evidence.ClaimVoided{Breaking: void.Breaking})
@@ -147,6 +149,7 @@ type work struct {
 	progress executor.Progress
 	life     context.Context // outlives the caller's
 	rec      *recorder
+	appender *journal.Appender
 	profile  evidence.Profile
 	recipe   evidence.Recipe
 	env      evidence.Environment
@@ -206,7 +209,7 @@ func (k *work) perform(ctx context.Context) error {
 	if err != nil || !placed {
 		return err
 	}
-	fold := k.rec.appender.Attempt()
+	fold := k.appender.Attempt()
 	request, ok := fold.Request()
 	if !ok {
 		return fmt.Errorf("attempt %s has no request although it is claimed and its source is in place", k.req.Attempt)
@@ -225,18 +228,25 @@ func (k *work) perform(ctx context.Context) error {
 	return errors.Join(err, k.dematerialize())
 }
 
-// finish ends the attempt unless custody is open, and says where it stands.
+// finish ends the attempt unless custody is open, and says where it stands. Of an attempt that was
+// taken away it waits a little for the end that somebody else gives it (req G5).
 func (k *work) finish() (Result, error) {
-	fold := k.rec.appender.Attempt()
+	fold := k.appender.Attempt()
 	res := Result{Attempt: k.req.Attempt, Fold: fold, Index: ledger.Index(k.rec.last.Load())}
-	if len(fold.Custodies.Open()) == 0 { // req G6
-		record, event, err := k.rec.appender.Finish(k.life)
+	if len(fold.Custodies.Open()) == 0 || fold.Fenced() { // req G6
+		record, event, err := k.appender.Finish(k.life)
+		for by := time.Now().Add(k.patience); errors.Is(err, journal.ErrFenced) && time.Now().Before(by); {
+			time.Sleep(fencedPause)
+			record, event, err = k.appender.Finish(k.life)
+		}
 		if err != nil {
+			res.Fold = k.appender.Attempt()
+			fold = res.Fold
 			res.Verdict = evidence.VerdictOf(&fold)
 			return res, fmt.Errorf("finish attempt %s: %w", k.req.Attempt, err)
 		}
 		res.Finished, res.Record, res.Index = true, record, event.Index
-		res.Fold = k.rec.appender.Attempt()
+		res.Fold = k.appender.Attempt()
 	}
 	res.Verdict = evidence.VerdictOf(&res.Fold)
 	return res, nil

@@ -99,7 +99,7 @@ func (h Home) rmdirExecution(id evidence.AttemptID) {
 		return
 	}
 	unix.Unlinkat(int(execution.Fd()), string(id), unix.AT_REMOVEDIR) //nolint:errcheck // it stays then
-	execution.Close()                                                //nolint:errcheck // a read-only handle
+	execution.Close()                                                 //nolint:errcheck // a read-only handle
 }
 
 // leftovers lists the attempts that have a directory in the home's execution directory.

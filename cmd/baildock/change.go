@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -20,7 +21,7 @@ func changeCommand(p *program) *cli.Command {
 	return &cli.Command{
 		Name:  "change",
 		Usage: "proposed changes: what attempts are bound to",
-		Subcommands: []*cli.Command{
+		Subcommands: append([]*cli.Command{
 			{
 				Name: "open", Usage: "open a change on a repository", ArgsUsage: "ID",
 				Flags:  []cli.Flag{&cli.StringFlag{Name: "repository", Usage: "local git repository `PATH`"}},
@@ -35,13 +36,20 @@ func changeCommand(p *program) *cli.Command {
 				Name: "context", Usage: "say what must be shown for the present version", ArgsUsage: "ID",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "recipe", Usage: "recipe `FILE` that must succeed"},
+					&cli.StringSliceFlag{Name: "require", Usage: "evidence `KIND`: command/v1 or source-paths/v1; what --recipe and --allow-path ask for when omitted"},
+					&cli.StringSliceFlag{Name: "allow-path", Usage: "the revision may touch only paths like `GLOB`; repeatable"},
+					&cli.BoolFlag{Name: "require-qualified", Usage: "admit only attempts of a qualified runtime"},
 					&cli.StringFlag{Name: "policy", Value: string(evidence.DefaultPolicy), Usage: "policy `ID`"},
 					acceptFlag(),
 				},
 				Action: p.changeContext,
 			},
-			{Name: "show", Usage: "show a change", ArgsUsage: "ID", Action: p.changeShow},
-		},
+			{
+				Name: "show", Usage: "show a change", ArgsUsage: "ID",
+				Flags:  []cli.Flag{&cli.BoolFlag{Name: "explain", Usage: "with what admission would say now, rule by rule"}},
+				Action: p.changeShow,
+			},
+		}, judgeCommands(p)...),
 	}
 }
 
@@ -118,9 +126,6 @@ func (p *program) changeContext(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.String("recipe") == "" {
-		return usage("--recipe is missing")
-	}
 	policy, err := evidence.ParsePolicyID(c.String("policy"))
 	if err != nil {
 		return usage("--policy: %w", err)
@@ -129,19 +134,55 @@ func (p *program) changeContext(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd, err := loadRecipe(c.String("recipe"))
+	r, err := requirementFlags(c)
 	if err != nil {
 		return err
 	}
+	r.Reductions, r.Policy = reductions, policy
 	return withHome(c, actorOperator, func(h *home) error {
-		_, err := h.journal.SetContext(c.Context, id, journal.Requirement{
-			Recipe: &cmd.recipe, Environment: &cmd.env, Reductions: reductions, Policy: policy,
-		})
-		if err != nil {
+		if _, err := h.journal.SetContext(c.Context, id, r); err != nil {
 			return err
 		}
 		return p.showChange(c, h, id)
 	})
+}
+
+// requirementFlags reads which evidence a context asks for.
+func requirementFlags(c *cli.Context) (journal.Requirement, error) {
+	r := journal.Requirement{AllowPaths: c.StringSlice("allow-path"), RequireQualified: c.Bool("require-qualified")}
+	for _, g := range r.AllowPaths {
+		if err := evidence.CheckGlob(g); err != nil {
+			return r, usage("--allow-path: %w", err)
+		}
+	}
+	recipe, kinds := c.String("recipe"), c.StringSlice("require")
+	for _, k := range kinds {
+		switch {
+		case k != evidence.EvidenceCommand && k != evidence.EvidencePaths:
+			return r, usage("--require %q is neither %s nor %s", k, evidence.EvidenceCommand, evidence.EvidencePaths)
+		case k == evidence.EvidenceCommand && recipe == "":
+			return r, usage("--require %s asks for a recipe; --recipe is missing", k)
+		case k == evidence.EvidencePaths && len(r.AllowPaths) == 0:
+			return r, usage("--require %s asks for allowed paths; --allow-path is missing", k)
+		}
+	}
+	switch {
+	case recipe == "" && len(r.AllowPaths) == 0:
+		return r, usage("--recipe is missing").hint("name a recipe that must succeed, or paths the revision may touch: --allow-path GLOB")
+	case len(kinds) > 0 && recipe != "" && !slices.Contains(kinds, evidence.EvidenceCommand):
+		return r, usage("--recipe is given, and --require leaves out %s", evidence.EvidenceCommand)
+	case len(kinds) > 0 && len(r.AllowPaths) > 0 && !slices.Contains(kinds, evidence.EvidencePaths):
+		return r, usage("--allow-path is given, and --require leaves out %s", evidence.EvidencePaths)
+	}
+	if recipe == "" {
+		return r, nil
+	}
+	cmd, err := loadRecipe(recipe)
+	if err != nil {
+		return r, err
+	}
+	r.Recipe, r.Environment = &cmd.recipe, &cmd.env
+	return r, nil
 }
 
 func (p *program) changeShow(c *cli.Context) error {
@@ -161,6 +202,9 @@ type changeView struct {
 	Policy     evidence.PolicyID       `json:"policy,omitempty"`
 	Epoch      uint64                  `json:"epoch,omitempty"`
 	Attempts   []evidence.AttemptID    `json:"attempts"`
+	Approved   bool                    `json:"approved"`            // the present context has an approval, which may be void
+	Integrated *uint64                 `json:"integrated"`          // the version last integrated
+	Admission  *evidence.Decision      `json:"admission,omitempty"` // with --explain: what it would say now
 }
 
 func (p *program) showChange(c *cli.Context, h *home, id evidence.ChangeID) error {
@@ -172,6 +216,17 @@ func (p *program) showChange(c *cli.Context, h *home, id evidence.ChangeID) erro
 	v := changeView{Change: id, Repository: f.Opened.Repository, Version: f.Version, Revision: f.Revision, Attempts: []evidence.AttemptID{}}
 	if f.Context != nil {
 		v.Context, v.Policy, v.Epoch = &f.ContextDigest, f.Context.Policy, f.Context.Epoch
+	}
+	v.Approved = len(f.Approvals) > 0
+	if f.Integrated != nil {
+		v.Integrated = &f.Integrated.Version
+	}
+	if c.Bool("explain") {
+		d, err := h.journal.Decide(c.Context, id, false)
+		if err != nil {
+			return err
+		}
+		v.Admission = &d
 	}
 	var names []string
 	for _, o := range f.Openings {
@@ -190,6 +245,15 @@ func (p *program) showChange(c *cli.Context, h *home, id evidence.ChangeID) erro
 	}
 	if len(names) > 0 {
 		text += "  attempts " + strings.Join(names, " ") + "\n"
+	}
+	if v.Approved {
+		text += "  approved yes\n"
+	}
+	if v.Integrated != nil {
+		text += fmt.Sprintf("  integrated version %d\n", *v.Integrated)
+	}
+	if v.Admission != nil {
+		text += decisionText(*v.Admission)
 	}
 	return p.printf("%s", text)
 }

@@ -201,6 +201,11 @@ func (e explanation) write(b *strings.Builder, v attemptView) {
 			fmt.Fprintf(b, "control   %-28s NOT EQUAL, %s %s: expected %s, found %s\n", c.Name, c.Kind, c.Reason, visible(c.Expected), visible(c.Found))
 		}
 	}
+	if e.Admission != nil {
+		b.WriteString(decisionText(*e.Admission))
+	} else {
+		b.WriteString("admission none: the attempt is bound to no change\n")
+	}
 	for _, d := range e.Details {
 		fmt.Fprintf(b, "%s\n%s\n", d.Event, indent(visibleLines(d.Text)))
 	}

@@ -17,6 +17,10 @@ type explanation struct {
 	Containers []containerView `json:"containers"`
 	Controls   []controlView   `json:"controls"`
 	Details    []detailView    `json:"details"` // error texts and other words kept beside events
+
+	// Admission is what would be said now of the present context of the attempt's change; absent for
+	// an ad hoc attempt.
+	Admission *evidence.Decision `json:"admission,omitempty"`
 }
 
 type causeView struct {
@@ -61,6 +65,13 @@ func explain(ctx context.Context, j *journal.Journal, id evidence.AttemptID) (ex
 		for _, code := range evidence.VerdictOf(&f).Causes {
 			e.Causes = append(e.Causes, causeView{code, causeMeans(code)})
 		}
+	}
+	if b := f.Registered.Binding; b != nil {
+		d, err := j.Decide(ctx, b.Change, false)
+		if err != nil {
+			return e, err
+		}
+		e.Admission = &d
 	}
 	for _, c := range f.Custodies {
 		e.Containers = append(e.Containers, containerView{c.Handle, c.Name, c.Container, c.State, c.Open(), c.Unconfirmed})

@@ -90,6 +90,7 @@ func (p *program) verbs() []*cli.Command {
 		runCommand(p),
 		checkCommand(p),
 		changeCommand(p),
+		policyCommand(p),
 		whyCommand(p),
 		appendCommand(p),
 		replayCommand(p),

@@ -66,6 +66,22 @@ func reservedPart(part string) bool {
 	return short && rest != "" && strings.Trim(rest, "0123456789") == ""
 }
 
+// SubmoduleName reports whether a component names git's list of submodules, in any case and in every
+// spelling that some filesystem takes for it (gitmodules(5); the short names of NTFS among them).
+func SubmoduleName(name string) bool {
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(strings.ToLower(dropIgnorable(name)), ". ")
+	if name == ".gitmodules" {
+		return true
+	}
+	for _, short := range []string{"gitmod~", "gi7eba~", "gi7eb~", "gi7e~", "gi7~", "gi~"} {
+		if rest, ok := strings.CutPrefix(name, short); ok && rest != "" && strings.Trim(rest, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // dropIgnorable removes the code points HFS+ ignores when it compares names.
 func dropIgnorable(s string) string {
 	if !utf8.ValidString(s) {

@@ -46,6 +46,7 @@ func checkCommand(p *program) *cli.Command {
 					return p.withAttempt(c, func(h *home, v attemptView) error { return p.showAttempt(c, h, v) })
 				},
 			},
+			candidateCommand(p),
 		},
 	}
 }

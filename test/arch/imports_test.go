@@ -38,13 +38,14 @@ var mayImport = map[string][]string{
 
 	"evidence":              {"cbor"},
 	"evidence/evidencetest": {"evidence"},
+	"evidence/candidate":    {"evidence"},
 	"evidence/journal":      {"evidence", "ledger"},
 
 	"executor":            {"evidence"},
 	"executor/drivertest": {"executor", "evidence", "testify"},
 	"executor/docker":     {"executor", "evidence", "docker", "reference", "x/sys"},
 	"executor/fakedaemon": {},
-	"executor/source":     {"evidence", "go-git", "go-billy", "x/sys"},
+	"executor/source":     {"evidence", "evidence/candidate", "go-git", "go-billy", "x/sys"},
 	"executor/warden":     {"executor", "executor/source", "evidence/journal", "evidence", "ledger", "x/sys"},
 
 	"projections": {"evidence/journal", "evidence", "ledger", "sqlite"},

@@ -734,9 +734,9 @@ class Bundle:
             if not enough[-1] or name != "ledger" and True in enough[:-1]:
                 raise ValueError("stream %s is not held exactly as far as needed" % name)
 
-    @staticmethod
-    def admissions(change, binding, rests):
-        """What the admissions of a binding's context rest on, and the attempts they count."""
+    def admissions(self, change, binding, rests):
+        """What the admissions of a binding's context rest on, which came before them, and the attempts they
+        count."""
         for a in change:
             if a.type not in ("ContextApproved", "ChangeIntegrated") or (a.data[1], a.data[2]) != (binding[3], binding[4]):
                 continue
@@ -744,6 +744,9 @@ class Bundle:
             rests(a.stream, a.index)
             for b in a.data[4 if a.type == "ContextApproved" else 6]:
                 counted = b[1].startswith("attempt-")
+                named = self.opened[b[1]][b[2]]
+                if named.hash != b[3] or named.index >= a.index:
+                    raise ValueError("an admission rests on what is not so")
                 rests(b[1], a.index, b[2] if counted else -1, counted)
             for e in change:
                 if e.type == "AttemptOpened" and e.index < a.index:

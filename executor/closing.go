@@ -193,15 +193,15 @@ func (c *closing) vanish() departure {
 		// The daemon that says "no such container" must be the one that made it. After a removal
 		// that it confirmed, its identity may be read beside the inspection; otherwise absence rests
 		// on the inspection alone, and the identity is read after it.
-		confirmed := err == nil
-		if confirmed {
+		beside := err == nil && calls == 0
+		if beside {
 			d.probe = probe()
 		}
 		_, look := c.driver.Inspect(c.life, c.id)
 		d.gone, d.present, d.err = errors.Is(look, ErrAbsent), look == nil, errors.Join(err, look)
 		d.already = d.gone && calls == 0 && errors.Is(err, ErrAbsent)
 		if d.gone || calls == removalCalls || time.Now().After(give) || c.life.Err() != nil {
-			if !confirmed {
+			if !beside {
 				d.probe = probe()
 			}
 			return d

@@ -84,8 +84,8 @@ func TestLevels(t *testing.T) {
 		{"", verify.TrustLedger(f.Identity), true, ""},
 		{verify.Authentic, verify.TrustLedger(f.Identity), true, ""},
 		{verify.Success, verify.TrustLedger(f.Identity), true, ""},
-		{verify.Admitted, verify.TrustLedger(f.Identity), false, "admission: the bundle holds no approval"},
-		{verify.Full, verify.TrustLedger(f.Identity), false, "admission: the bundle holds no approval"},
+		{verify.Admitted, verify.TrustLedger(f.Identity), false, "admission: an attempt is bound to no change; it admits nothing"},
+		{verify.Full, verify.TrustLedger(f.Identity), false, "admission: an attempt is bound to no change; it admits nothing"},
 		{verify.Authentic, verify.Trust{}, false, "the verdict is not_checked"},
 	} {
 		r := verify.Verify(file, verify.Policy{Trust: c.trust, Require: c.level})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/executor/warden"
 	"github.com/baildock/baildock/projections"
 )
 
@@ -57,6 +58,9 @@ func (p *program) withAttempt(c *cli.Context, work func(*home, attemptView) erro
 		}
 		v, err := viewAttempt(c.Context, h.journal, a)
 		if err != nil {
+			return err
+		}
+		if v.runnerGone, err = (warden.Home{Dir: h.dir, ID: h.file.Home}).RunnerGone(a.Fold); err != nil {
 			return err
 		}
 		return work(h, v)

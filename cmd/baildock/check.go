@@ -46,6 +46,8 @@ func checkCommand(p *program) *cli.Command {
 					return p.withAttempt(c, func(h *home, v attemptView) error { return p.showAttempt(c, h, v) })
 				},
 			},
+			cancelCommand(p),
+			recoverCommand(p),
 			candidateCommand(p),
 		},
 	}

@@ -102,6 +102,9 @@ func classify(err error) *failure {
 		several  *projections.AmbiguousError
 		full     *warden.NoSpaceError
 	)
+	if f := classifyRecovery(err); f != nil {
+		return f
+	}
 	switch {
 	case errors.As(err, &f):
 		return f

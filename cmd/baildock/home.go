@@ -150,6 +150,8 @@ type home struct {
 const (
 	actorOperator = "operator" // a person at the command line
 	actorRunner   = "runner"   // the process that drives an attempt
+
+	actorSupervisor = "supervisor" // the process that ends what dead runners left
 )
 
 // openHome opens the ledger of the home a command line names, having compared it with what was kept

@@ -37,7 +37,7 @@ func TestLiveScripts(t *testing.T) {
 	for _, r := range rt.Reductions {
 		accept = append(accept, "--accept-reduced="+string(r))
 	}
-	scripts(t, filepath.Join("testdata", "live"), 6, func(e *testscript.Env) error {
+	scripts(t, filepath.Join("testdata", "live"), 7, func(e *testscript.Env) error {
 		e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 		e.Setenv("BIN", bin)
 		// A flag that may be repeated harmlessly stands in where the claim is full already.

@@ -91,6 +91,7 @@ func (p *program) verbs() []*cli.Command {
 		checkCommand(p),
 		changeCommand(p),
 		policyCommand(p),
+		superviseCommand(p),
 		whyCommand(p),
 		appendCommand(p),
 		replayCommand(p),

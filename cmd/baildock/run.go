@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -17,7 +16,6 @@ import (
 	"github.com/baildock/baildock/executor/docker"
 	"github.com/baildock/baildock/executor/source"
 	"github.com/baildock/baildock/executor/warden"
-	"github.com/baildock/baildock/ledger/sqlite"
 )
 
 func runCommand(p *program) *cli.Command {
@@ -123,11 +121,12 @@ func (p *program) withEngine(c *cli.Context, work func(engine) error) (err error
 
 // perform runs a registered attempt and prints where it stands.
 func (p *program) perform(c *cli.Context, h *home, e engine, req warden.RunRequest) error {
+	w, err := h.warden(c, e)
+	if err != nil {
+		return err
+	}
+	p.recoverFirst(c.Context, w)
 	finishTee := p.teeInto(c, &req)
-	w := warden.New(warden.Config{
-		Home: warden.Home{Dir: h.dir, ID: h.file.Home}, Journal: h.journal, Driver: e.driver, Watchdog: e.dog,
-		Reserved: e.reserved, LedgerDir: filepath.Dir(h.ledgerPath), Probe: probe(e.driver, e.self), Local: sqlite.RefuseNetwork,
-	})
 	res, runErr := w.Run(c.Context, req, p.ui.stage)
 	runErr = errors.Join(runErr, finishTee())
 	p.ui.progressDone()
@@ -138,7 +137,10 @@ func (p *program) perform(c *cli.Context, h *home, e engine, req warden.RunReque
 	if err := p.showResult(c, h, res, context.WithoutCancel(c.Context)); err != nil {
 		return errors.Join(runErr, err)
 	}
-	if runErr != nil {
+	switch {
+	case errors.Is(runErr, executor.ErrFenced):
+		p.ui.say("another process took the attempt over; what is shown is how it stands now")
+	case runErr != nil:
 		p.ui.say("what happened could not be recorded whole: " + runErr.Error())
 	}
 	return exitWith(resultExit(c, res, runErr))

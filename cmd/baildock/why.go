@@ -52,6 +52,10 @@ func (v attemptView) why() string {
 	switch {
 	case v.Outcome == nil && v.State == evidence.StatePending:
 		return "it is registered and nobody has claimed it"
+	case v.Outcome == nil && v.fenced:
+		return "a recovery took it from its runner and has not finished it"
+	case v.Outcome == nil && v.runnerGone:
+		return "its runner is gone and has not finished it"
 	case v.Outcome == nil:
 		return "its runner has claimed it and has not finished it"
 	case *v.Outcome == evidence.OutcomeSuccess:
@@ -92,6 +96,11 @@ func (v attemptView) next(home string) string {
 	switch {
 	case v.Outcome == nil && v.State == evidence.StatePending:
 		return fmt.Sprintf("baildock%s check run %s %d", home, v.Attempt, v.Generation)
+	case v.State != evidence.StateFinished && v.mayAbandon:
+		return fmt.Sprintf("see what the daemon answered (baildock%s check show %s --explain), then try again: baildock%s check recover %s %d REASON; "+
+			"with --abandon-unconfirmed it ends indeterminate", home, v.Attempt, home, v.Attempt, v.Generation)
+	case v.State != evidence.StateFinished && (v.fenced || v.runnerGone || v.Outcome != nil):
+		return fmt.Sprintf("baildock%s supervise --once, or baildock%s check recover %s %d REASON", home, home, v.Attempt, v.Generation)
 	case v.Outcome == nil:
 		return fmt.Sprintf("watch it: baildock%s replay attempt-%s --follow", home, v.Attempt)
 	case *v.Outcome == evidence.OutcomeIndeterminate:

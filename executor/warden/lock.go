@@ -83,6 +83,29 @@ func (l *Lock) lies() (bool, error) {
 	return err == nil && held.Dev == there.Dev && held.Ino == there.Ino, err
 }
 
+// RunnerGone reports whether an attempt was claimed from this home by a process that lives no more:
+// its lock is free. It is said of this moment, and of running attempts only.
+func (h Home) RunnerGone(a evidence.Attempt) (bool, error) {
+	here, err := h.Identity()
+	if err != nil || a.State != evidence.StateRunning || a.Claimed == nil || !sameHome(a.Claimed.Home, here) {
+		return false, err
+	}
+	f, err := os.OpenFile(filepath.Join(h.Dir, locksName, string(a.Registered.Attempt)), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the lock of attempt %s: %w", a.Registered.Attempt, err)
+	}
+	// Shared, so that two who look don't take each other for a runner.
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	closeErr := f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, closeErr
+	}
+	return err == nil, errors.Join(err, closeErr)
+}
+
 // Delete removes the lock file of a finished attempt, by its holder and only if it is the file
 // held, and lets go.
 func (l *Lock) Delete() error {

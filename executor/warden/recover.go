@@ -74,7 +74,7 @@ func (w *Warden) Recover(ctx context.Context, req RecoverRequest, progress execu
 	if err != nil {
 		return Result{}, err
 	}
-	if req.Abandon && !triedBefore(a) && a.Fold.State != evidence.StateFinished {
+	if req.Abandon && !TriedBefore(a) && a.Fold.State != evidence.StateFinished {
 		return Result{}, &TooEarlyError{Attempt: req.Attempt, Generation: a.Fold.Generation}
 	}
 	finished := false
@@ -102,8 +102,9 @@ func (l *Lock) release(finished bool) error {
 	return l.Close()
 }
 
-// triedBefore reports whether a recovery tried to close every custody that is open, in vain.
-func triedBefore(a journal.Attempt) bool {
+// TriedBefore reports whether a recovery tried to close every custody that is open, in vain: only then
+// may it be given up.
+func TriedBefore(a journal.Attempt) bool {
 	unconfirmed := map[evidence.HandleKey]bool{}
 	fenced := false
 	for _, e := range a.Events {

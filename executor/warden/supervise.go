@@ -81,7 +81,7 @@ func (w *Warden) Supervise(ctx context.Context, p Pass, progress executor.Progre
 		}
 		all.Go(func() {
 			defer func() { <-room }()
-			one, met := work(ctx, progress)
+			one, met := work(context.WithoutCancel(ctx), progress)
 			if !met {
 				return
 			}
@@ -278,7 +278,7 @@ func age(a journal.Attempt) time.Duration {
 // firstPatience on, doubled by every fence, up to lastPatience.
 func sinceFailure(a journal.Attempt) time.Duration {
 	open := a.Fold.Custodies.Open()
-	if !a.Fold.Fenced() || len(open) == 0 || !triedBefore(a) {
+	if !a.Fold.Fenced() || len(open) == 0 || !TriedBefore(a) {
 		return 0
 	}
 	pause := firstPatience

@@ -85,23 +85,41 @@ func (p *Projections) rows(ctx context.Context, sql string, args ...any) ([]Atte
 // prefixRange bounds the texts that begin with a prefix of ASCII: from low on, below high.
 func prefixRange(prefix string) (low, high string) { return prefix, prefix + "\x7f" }
 
+// tables lists every table of rows with the order of its rows.
+var tables = []string{
+	selectRows + " ORDER BY attempt",
+	"SELECT * FROM words ORDER BY id",
+	"SELECT * FROM timeline_rows ORDER BY idx",
+	"SELECT * FROM custody_rows ORDER BY attempt, handle",
+	"SELECT * FROM change_rows ORDER BY change_id",
+	"SELECT * FROM admission_rows ORDER BY idx",
+	"SELECT * FROM runtime_rows ORDER BY runtime",
+}
+
 // Digest is the SHA-256, in hex, over every value of every table of rows, ordered. Two files made
 // of the same log have the same one.
 func (p *Projections) Digest(ctx context.Context) (string, error) {
 	h := sha256.New()
 	err := p.with(ctx, func(c *conn) error {
 		h.Reset()
-		return c.each(func(s *sqlite3.Stmt) error {
-			for i := range s.ColumnCount() {
-				v := s.ColumnText(i)
-				var head [9]byte
-				head[0] = byte(s.ColumnType(i))
-				binary.BigEndian.PutUint64(head[1:], uint64(len(v)))
-				h.Write(head[:])
-				h.Write([]byte(v))
+		for _, table := range tables {
+			fmt.Fprintln(h, table)
+			err := c.each(func(s *sqlite3.Stmt) error {
+				for i := range s.ColumnCount() {
+					v := s.ColumnText(i)
+					var head [9]byte
+					head[0] = byte(s.ColumnType(i))
+					binary.BigEndian.PutUint64(head[1:], uint64(len(v)))
+					h.Write(head[:])
+					h.Write([]byte(v))
+				}
+				return nil
+			}, table)
+			if err != nil {
+				return err
 			}
-			return nil
-		}, selectRows+" ORDER BY attempt")
+		}
+		return nil
 	})
 	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -9,31 +9,38 @@ import (
 	"github.com/baildock/baildock/ledger"
 )
 
-// item is one decoded event of an attempt's stream. It keeps no bytes of the event.
+// item is one decoded event. It keeps no bytes of the event.
 type item struct {
 	index   ledger.Index
 	stream  ledger.StreamID
-	attempt evidence.AttemptID
+	kind    journal.Kind
+	id      string             // in the stream's name
+	attempt evidence.AttemptID // of an attempt's stream with a legal name
 	version ledger.Version
 	typ     string
 	time    int64
-	payload evidence.Payload
+	bytes   int64
+	payload evidence.Payload // nil: a user's event, or err
+	meta    evidence.Meta
 	err     error // why it can't be read
 }
 
-// decode reads an event of an attempt's stream; ok is false for every other stream.
-func decode(e ledger.Event) (it item, ok bool) {
-	kind, id := journal.KindOf(e.Stream)
-	if kind != journal.KindAttempt {
-		return item{}, false
+// decode reads an event. Users' events stay as they are.
+func decode(e ledger.Event) item {
+	it := item{index: e.Index, stream: e.Stream, version: e.Version, typ: e.Type, time: e.Time, bytes: int64(len(e.Data))}
+	if it.kind, it.id = journal.KindOf(e.Stream); it.kind == journal.KindUser {
+		return it
 	}
-	attempt, err := evidence.ParseAttemptID(id)
-	if err != nil {
-		return item{}, false // nothing that can be named is in such a stream
+	it.payload, it.meta, it.err = journal.Decode(e)
+	if it.err != nil {
+		it.payload, it.meta = nil, evidence.Meta{}
 	}
-	it = item{index: e.Index, stream: e.Stream, attempt: attempt, version: e.Version, typ: e.Type, time: e.Time}
-	it.payload, _, it.err = journal.Decode(e)
-	return it, true
+	if it.kind == journal.KindAttempt {
+		if id, err := evidence.ParseAttemptID(it.id); err == nil {
+			it.attempt = id
+		}
+	}
+	return it
 }
 
 // live is an attempt folded in memory, and what its row holds beside the fold.
@@ -105,6 +112,9 @@ func (f *folds) forget() {
 // add folds a batch.
 func (f *folds) add(ctx context.Context, items []item) error {
 	for _, it := range items {
+		if it.attempt == "" {
+			continue
+		}
 		l := f.live[it.attempt]
 		if l == nil {
 			var err error
@@ -135,9 +145,7 @@ func (f *folds) load(ctx context.Context, it item) (*live, error) {
 		if e.Version >= it.version {
 			break
 		}
-		if before, ok := decode(e); ok {
-			l.add(before)
-		}
+		l.add(decode(e))
 	}
 	return l, nil
 }

@@ -18,12 +18,14 @@ var (
 	foldSource string
 	//go:embed row.go
 	rowSource string
+	//go:embed facts.go
+	factsSource string
 )
 
 // form names what the rows are made by: schema, code, and the vocabulary's own tables.
 var form = func() string {
 	h := sha256.New()
-	for _, part := range []string{schema, foldSource, rowSource} {
+	for _, part := range []string{schema, foldSource, rowSource, factsSource} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	for _, t := range evidence.EventTypes() {

@@ -3,12 +3,16 @@ package projections
 import "time"
 
 const (
-	batchEvents  = 4096    // events of one transaction: long enough to carry its syncs
-	batchBytes   = 4 << 20 // and their bytes, so that large events don't fill memory
-	batchesAhead = 2       // batches read and decoded while another is stored
-	maxLive      = 20000   // unfinished attempts folded in memory; beyond it their streams are read again
-	maxProblem   = 512     // bytes of a problem's text in a row
-	maxListed    = 10      // candidates an ambiguous prefix lists
+	batchEvents  = 4096      // events of one transaction: long enough to carry its syncs
+	batchBytes   = 4 << 20   // and their bytes, so that large events don't fill memory
+	batchesAhead = 2         // batches read and decoded while another is stored
+	maxLive      = 20000     // unfinished attempts folded in memory; beyond it their streams are read again
+	maxWords     = 100_000   // names whose numbers are kept in memory; others are looked up
+	maxChanges   = 2000      // changes folded in memory; beyond it their streams are read again
+	maxSQL       = 64 << 10  // bytes of a statement
+	maxAnswer    = 1_000_000 // rows of its answer, which is held in memory
+	maxProblem   = 512       // bytes of a problem's text in a row
+	maxListed    = 10        // candidates an ambiguous prefix lists
 	busyTimeout  = 10 * time.Second
 	lockPause    = 5 * time.Millisecond // between two tries at the file's lock
 )

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/ledger"
 )
 
@@ -17,9 +16,18 @@ type runner struct {
 	led  ledger.Ledger
 	at   ledger.Index // where the folds in memory stand
 	fold *folds
+	rest *facts
 }
 
-func newRunner(led ledger.Ledger) *runner { return &runner{led: led, fold: newFolds(led)} }
+func newRunner(led ledger.Ledger) *runner {
+	return &runner{led: led, fold: newFolds(led), rest: newFacts(led)}
+}
+
+// forget drops what is held in memory of another place in the log.
+func (r *runner) forget() {
+	r.fold.forget()
+	r.rest.forget()
+}
 
 // position is where the file stands: the next index, and the leaf hash of the event before it.
 type position struct {
@@ -82,7 +90,7 @@ func (r *runner) follow(ctx context.Context, c *conn, from ledger.Index, stored 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if r.at != from {
-		r.fold.forget()
+		r.forget()
 	}
 	r.at = from
 	for b, err := range readAhead(ctx, r.led, from) {
@@ -91,11 +99,11 @@ func (r *runner) follow(ctx context.Context, c *conn, from ledger.Index, stored 
 		}
 		ours, err := r.store(ctx, c, b)
 		if err != nil {
-			r.fold.forget() // the file was rolled back, the folds were not
+			r.forget() // the file was rolled back, the folds were not
 			return err
 		}
 		if !ours {
-			r.fold.forget()
+			r.forget()
 			return nil
 		}
 		stored(r.at)
@@ -113,11 +121,19 @@ func (r *runner) store(ctx context.Context, c *conn, b batch) (ours bool, err er
 		if ours = p.next == r.at; !ours {
 			return nil
 		}
+		for i := range b.items {
+			if err := r.rest.add(ctx, c, &b.items[i]); err != nil {
+				return err
+			}
+		}
 		if err := r.fold.add(ctx, b.items); err != nil {
 			return err
 		}
 		for _, l := range r.fold.dirty {
 			if err := c.run(upsert, l.row().values()...); err != nil {
+				return err
+			}
+			if err := l.custody(c); err != nil {
 				return err
 			}
 		}
@@ -130,7 +146,7 @@ func (r *runner) store(ctx context.Context, c *conn, b batch) (ours bool, err er
 	return ours, err
 }
 
-// batch is a run of events, decoded. Only those of attempts are in items.
+// batch is a run of events, decoded.
 type batch struct {
 	items []item
 	next  ledger.Index
@@ -139,16 +155,14 @@ type batch struct {
 
 // raw is a run of events as read.
 type raw struct {
-	attempts []ledger.Event
-	last     ledger.Event
+	events []ledger.Event
+	last   ledger.Event
 }
 
 func (r raw) decode() batch {
-	b := batch{items: make([]item, 0, len(r.attempts)), next: r.last.Index + 1, leaf: r.last.Leaf()}
-	for _, e := range r.attempts {
-		if it, ok := decode(e); ok {
-			b.items = append(b.items, it)
-		}
+	b := batch{items: make([]item, len(r.events)), next: r.last.Index + 1, leaf: r.last.Leaf()}
+	for i, e := range r.events {
+		b.items[i] = decode(e)
 	}
 	return b
 }
@@ -211,9 +225,7 @@ func batches(ctx context.Context, led ledger.Ledger, from ledger.Index) iter.Seq
 				yield(raw{}, err)
 				return
 			}
-			if kind, _ := journal.KindOf(e.Stream); kind == journal.KindAttempt {
-				r.attempts = append(r.attempts, e)
-			}
+			r.events = append(r.events, e)
 			r.last, events, size = e, events+1, size+len(e.Meta)+len(e.Data)
 			if (events == batchEvents || size >= batchBytes) && !flush() {
 				return

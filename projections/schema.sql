@@ -73,3 +73,107 @@ CREATE VIEW open_attempts AS SELECT * FROM attempts WHERE state <> 'finished';
 CREATE VIEW outcomes AS
 SELECT outcome, detail, count(*) AS attempts FROM attempt_rows
 WHERE state = 'finished' AND problem IS NULL GROUP BY outcome, detail;
+
+-- Names that repeat: streams, event types, actors. In the order they first appear.
+CREATE TABLE words (
+  id   INTEGER PRIMARY KEY,
+  word TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- One row an event, in the ledger's order.
+CREATE TABLE timeline_rows (
+  idx     INTEGER PRIMARY KEY,        -- index in the ledger
+  stream  INTEGER NOT NULL,           -- words
+  version INTEGER NOT NULL,
+  type    INTEGER NOT NULL,           -- words
+  time    INTEGER NOT NULL,           -- ns, as its writer claimed
+  actor   INTEGER,                    -- words; NULL: a user's event, or one that can't be read
+  bytes   INTEGER NOT NULL            -- of its data
+) STRICT;
+CREATE INDEX timeline_by_stream ON timeline_rows (stream, version);
+
+CREATE VIEW timeline AS
+SELECT idx AS "index", s.word AS stream, version, t.word AS type,
+       strftime('%Y-%m-%dT%H:%M:%S', time / 1000000000, 'unixepoch') || printf('.%09dZ', time % 1000000000) AS time,
+       a.word AS actor, bytes
+FROM timeline_rows r JOIN words s ON s.id = r.stream JOIN words t ON t.id = r.type LEFT JOIN words a ON a.id = r.actor;
+
+-- One row a daemon object that exists, existed or may exist.
+CREATE TABLE custody_rows (
+  attempt     TEXT    NOT NULL,
+  handle      TEXT    NOT NULL,       -- names the custody
+  kind        TEXT    NOT NULL,       -- container, network
+  name        TEXT    NOT NULL,       -- physical name; never selects a removal target
+  container   TEXT,                   -- full ID; NULL: not known yet
+  request     TEXT    NOT NULL,
+  engine      TEXT    NOT NULL,       -- the daemon's own ID
+  state       TEXT,                   -- how the last try to close it ended
+  open        INTEGER NOT NULL,       -- 1: it may still exist and nobody gave it up
+  abandoned   INTEGER NOT NULL,       -- 1: an operator gave it up
+  unconfirmed TEXT,                   -- why the last try to close it failed
+  last_index  INTEGER NOT NULL,       -- of its attempt's last event
+  PRIMARY KEY (attempt, handle)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX custody_open ON custody_rows (last_index) WHERE open = 1;
+
+CREATE VIEW custody AS SELECT * FROM custody_rows;
+CREATE VIEW open_custody AS SELECT * FROM custody_rows WHERE open = 1;
+
+-- One row a change.
+CREATE TABLE change_rows (
+  change_id          TEXT    PRIMARY KEY,
+  repository         TEXT    NOT NULL,
+  version            INTEGER NOT NULL,  -- the present one; 0: none was added
+  revision           TEXT,
+  context            TEXT,              -- digest; NULL: none is set, or an integration ended it
+  policy             TEXT,
+  epoch              INTEGER,
+  attempts           INTEGER NOT NULL,  -- listed for any version
+  approvals          INTEGER NOT NULL,  -- of the present context, void ones among them
+  integrated_version INTEGER,
+  first_index        INTEGER NOT NULL,
+  last_index         INTEGER NOT NULL,
+  problem            TEXT               -- why its stream could not be read further
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW changes AS SELECT * FROM change_rows;
+
+-- One row an approval or integration.
+CREATE TABLE admission_rows (
+  idx            INTEGER PRIMARY KEY, -- of the judgement
+  change_id      TEXT    NOT NULL,
+  change_version INTEGER NOT NULL,
+  context        TEXT    NOT NULL,
+  kind           TEXT    NOT NULL,    -- approval, integration
+  attempts       TEXT    NOT NULL,    -- relied on, with spaces between
+  void_index     INTEGER,             -- the event that came before it and changes an epoch or a context; NULL: it stands
+  time           INTEGER NOT NULL,
+  actor          TEXT    NOT NULL
+) STRICT;
+CREATE INDEX admissions_by_change ON admission_rows (change_id, idx);
+
+CREATE VIEW admissions AS
+SELECT idx AS "index", change_id, change_version, context, kind, attempts, void_index, void_index IS NULL AS stands,
+       strftime('%Y-%m-%dT%H:%M:%S', time / 1000000000, 'unixepoch') || printf('.%09dZ', time % 1000000000) AS time, actor
+FROM admission_rows;
+
+-- One row a runtime: an engine on a machine in one build.
+CREATE TABLE runtime_rows (
+  runtime     TEXT    PRIMARY KEY,    -- digest; names its stream
+  engine      TEXT,                   -- NULL: only its stream was seen
+  machine     TEXT,                   -- NULL: it has no ID
+  version     TEXT,
+  api         TEXT,
+  kernel      TEXT,
+  os          TEXT,
+  arch        TEXT,
+  runner      TEXT,                   -- runc, with its version
+  first_index INTEGER NOT NULL,
+  probed      INTEGER                 -- index of the last probe that saw the seccomp filter in place
+) STRICT, WITHOUT ROWID;
+
+-- Qualification is computed from canaries, of which this version has none.
+CREATE VIEW runtimes AS
+SELECT r.*, (SELECT count(*) FROM attempt_rows a WHERE a.runtime = r.runtime) AS attempts, 'not computed' AS qualification
+FROM runtime_rows r;
+CREATE INDEX attempts_by_runtime ON attempt_rows (runtime) WHERE runtime IS NOT NULL;

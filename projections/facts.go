@@ -44,7 +44,7 @@ func (f *facts) add(ctx context.Context, c *conn, it *item) error {
 	case journal.KindRuntime:
 		return f.probed(c, it)
 	case journal.KindChange:
-		if err := f.admission(c, it); err != nil {
+		if err := f.admission(ctx, c, it); err != nil {
 			return err
 		}
 		return f.change(ctx, c, it)
@@ -124,9 +124,8 @@ func (f *facts) probed(c *conn, it *item) error {
 		"sha256:"+it.id, int64(it.index), probe)
 }
 
-// admission stores an approval or integration, judged by its basis: everything before it is in the
-// timeline already.
-func (f *facts) admission(c *conn, it *item) error {
+// admission stores an approval or integration, judged by its basis.
+func (f *facts) admission(ctx context.Context, c *conn, it *item) error {
 	var version uint64
 	var of evidence.ContextDigest
 	var relied []evidence.AttemptRelied
@@ -142,7 +141,7 @@ func (f *facts) admission(c *conn, it *item) error {
 	}
 	var void any
 	for _, b := range basis {
-		at, err := breaking(c, b, it.index)
+		at, err := f.breaking(ctx, b, it.index)
 		if err != nil {
 			return err
 		}
@@ -159,18 +158,19 @@ func (f *facts) admission(c *conn, it *item) error {
 }
 
 // breaking is the first event between a basis and a judgement that changes an epoch or a context.
-func breaking(c *conn, b evidence.Basis, judgement ledger.Index) (*int64, error) {
-	var first *int64
-	err := c.each(func(s *sqlite3.Stmt) error {
-		if first == nil && evidence.ChangesBasis(s.ColumnText(1)) {
-			at := s.ColumnInt64(0)
-			first = &at
+func (f *facts) breaking(ctx context.Context, b evidence.Basis, judgement ledger.Index) (*int64, error) {
+	for e, err := range f.led.ReadStream(ctx, ledger.StreamID(b.Stream), ledger.Version(min(b.Version, 1<<62))+1) {
+		switch {
+		case err != nil:
+			return nil, err
+		case e.Index >= judgement:
+			return nil, nil
+		case evidence.ChangesBasis(e.Type):
+			at := int64(e.Index)
+			return &at, nil
 		}
-		return nil
-	}, `SELECT r.idx, t.word FROM timeline_rows r JOIN words t ON t.id = r.type
-		WHERE r.stream = (SELECT id FROM words WHERE word = ?) AND r.version > ? AND r.idx < ? ORDER BY r.version`,
-		b.Stream, int64(min(b.Version, 1<<62)), int64(judgement))
-	return first, err
+	}
+	return nil, nil
 }
 
 // liveChange is a change folded in memory.

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,6 +11,9 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/ledger"
 )
 
 // Table is the answer to a question: named columns and rows of nil, int64, float64, string or
@@ -101,9 +105,9 @@ var (
 	TimelineView = View{
 		Name: "timeline", sql: `SELECT * FROM timeline WHERE "index" IN (SELECT idx FROM timeline_rows r WHERE %s ORDER BY idx DESC%s)`, order: `"index"`,
 		filters: map[Filterable]string{
-			ByStream:  "r.stream = (SELECT id FROM words WHERE word = ?)",
-			ByAttempt: "r.stream = (SELECT id FROM words WHERE word = 'attempt-' || ?)",
-			ByChange:  "r.stream = (SELECT id FROM words WHERE word = 'change-' || ?)",
+			ByStream:  inStream,
+			ByAttempt: inStream,
+			ByChange:  inStream,
 			ByType:    "r.type = (SELECT id FROM words WHERE word = ?)",
 			ByActor:   "r.actor = (SELECT id FROM words WHERE word = ?)",
 		},
@@ -127,26 +131,63 @@ func (v View) Timed() bool { return v.time != "" }
 
 // Ask answers a question about a view. It fails when the view has no such filter or column.
 func (p *Projections) Ask(ctx context.Context, v View, q Query) (Table, error) {
+	if v.Name == TimelineView.Name {
+		var err error
+		if q, err = p.streamOf(ctx, q); err != nil {
+			return Table{}, err
+		}
+	}
 	sql, args, err := v.compile(q)
 	if err != nil {
 		return Table{}, err
 	}
-	t := Table{}
-	err = p.with(ctx, func(c *conn) error {
-		s, err := c.bound(sql, args)
-		if err != nil {
-			return err
-		}
-		t, err = drain(s, 0)
-		return errors.Join(err, s.Reset())
-	})
-	return t, err
+	return p.table(ctx, sql, args)
 }
 
 // Admissions answers a question about approvals and integrations.
 func (p *Projections) Admissions(ctx context.Context, q Query) ([]Row, error) {
 	t, err := p.Ask(ctx, AdmissionsView, q)
 	return t.ByName(), err
+}
+
+// inStream selects events by a JSON list of their indexes. The ledger knows a stream's events; an
+// index over a million rows here would only repeat it.
+const inStream = "r.idx IN (SELECT value FROM json_each(?))"
+
+// streamOf turns filters by stream into the indexes of the stream's events.
+func (p *Projections) streamOf(ctx context.Context, q Query) (Query, error) {
+	out := q
+	out.Where = map[Filterable]string{}
+	for f, value := range q.Where {
+		prefix, stream := map[Filterable]string{ByAttempt: evidence.AttemptPrefix, ByChange: evidence.ChangePrefix}[f], f == ByStream
+		if prefix == "" && !stream {
+			out.Where[f] = value
+			continue
+		}
+		list := []ledger.Index{}
+		name, err := ledger.ParseStreamID(prefix + value)
+		if err != nil {
+			return q, err
+		}
+		for e, err := range p.led.ReadStream(ctx, name, 0) {
+			if err != nil {
+				return q, fmt.Errorf("read %s: %w", name, err)
+			}
+			list = append(list, e.Index)
+		}
+		text, err := json.Marshal(list)
+		if err != nil {
+			return q, err
+		}
+		out.Where[f] = string(text)
+	}
+	return out, nil
+}
+
+// Check refuses a question that the view can't answer.
+func (v View) Check(q Query) error {
+	_, _, err := v.compile(q)
+	return err
 }
 
 func (v View) compile(q Query) (sql string, args []any, err error) {
@@ -198,6 +239,57 @@ func (v View) compile(q Query) (sql string, args []any, err error) {
 		order += ", " + v.order
 	}
 	return sql + " ORDER BY " + order + limit, args, nil
+}
+
+// Period is how outcomes are summed up.
+type Period string
+
+const (
+	PerHour  Period = "hour"
+	PerDay   Period = "day"
+	PerMonth Period = "month"
+)
+
+// OutcomeQuery selects finished attempts.
+type OutcomeQuery struct {
+	Period       Period
+	Change       string
+	Since, Until time.Time
+}
+
+// digitsOf is how much of a time in RFC 3339 names a period.
+var digitsOf = map[Period]int64{PerHour: 13, PerDay: 10, PerMonth: 7}
+
+// Outcomes counts finished attempts by period, outcome and detail. Times are their writers' claims, UTC.
+func (p *Projections) Outcomes(ctx context.Context, q OutcomeQuery) (Table, error) {
+	digits, ok := digitsOf[q.Period]
+	if !ok {
+		return Table{}, fmt.Errorf("period %q is none of hour, day, month", q.Period)
+	}
+	sql, args := "SELECT substr(strftime('%Y-%m-%dT%H', finished / 1000000000, 'unixepoch'), 1, ?) AS period, outcome, detail, count(*) AS attempts "+
+		"FROM attempt_rows WHERE state = 'finished' AND problem IS NULL", []any{digits}
+	if q.Change != "" {
+		sql, args = sql+" AND change_id = ?", append(args, q.Change)
+	}
+	if !q.Since.IsZero() {
+		sql, args = sql+" AND finished >= ?", append(args, q.Since.UnixNano())
+	}
+	if !q.Until.IsZero() {
+		sql, args = sql+" AND finished < ?", append(args, q.Until.UnixNano())
+	}
+	return p.table(ctx, sql+" GROUP BY 1, 2, 3 ORDER BY 1, 2, 3", args)
+}
+
+func (p *Projections) table(ctx context.Context, sql string, args []any) (t Table, err error) {
+	err = p.with(ctx, func(c *conn) error {
+		s, err := c.bound(sql, args)
+		if err != nil {
+			return err
+		}
+		t, err = drain(s, 0)
+		return errors.Join(err, s.Reset())
+	})
+	return t, err
 }
 
 // drain reads a statement's rows; more than most is an error, 0 is no bound.

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -160,6 +161,12 @@ func (r *AttemptRow) values() []any {
 		integer(r.FinishedIndex), int64(r.Version), orNull(r.Problem),
 	}
 }
+
+// AttemptColumns names what Values returns, as the columns of attempt_rows.
+func AttemptColumns() []string { return slices.Clone(columns) }
+
+// Values are the row's values in the order of AttemptColumns; times are ns.
+func (r *AttemptRow) Values() []any { return r.values() }
 
 func orNull(s string) any {
 	if s == "" {

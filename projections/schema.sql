@@ -90,7 +90,6 @@ CREATE TABLE timeline_rows (
   actor   INTEGER,                    -- words; NULL: a user's event, or one that can't be read
   bytes   INTEGER NOT NULL            -- of its data
 ) STRICT;
-CREATE INDEX timeline_by_stream ON timeline_rows (stream, version);
 
 CREATE VIEW timeline AS
 SELECT idx AS "index", s.word AS stream, version, t.word AS type,

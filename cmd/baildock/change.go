@@ -15,6 +15,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/executor/source"
+	"github.com/baildock/baildock/projections"
 )
 
 func changeCommand(p *program) *cli.Command {
@@ -49,6 +50,7 @@ func changeCommand(p *program) *cli.Command {
 				Flags:  []cli.Flag{&cli.BoolFlag{Name: "explain", Usage: "with what admission would say now, rule by rule"}},
 				Action: p.changeShow,
 			},
+			viewCommand(p, projections.ChangesView, "list", "list changes, in the order they were opened"),
 		}, judgeCommands(p)...),
 	}
 }

@@ -101,6 +101,7 @@ func classify(err error) *failure {
 		unknown  *projections.UnknownAttemptError
 		several  *projections.AmbiguousError
 		full     *warden.NoSpaceError
+		asked    *projections.QueryError
 	)
 	if f := classifyRecovery(err); f != nil {
 		return f
@@ -131,6 +132,8 @@ func classify(err error) *failure {
 		return fail(exitUsage, "attempt_not_found", "%v", err).hint("baildock query attempts lists what is here")
 	case errors.As(err, &several):
 		return fail(exitUsage, "attempt_ambiguous", "%v", err)
+	case errors.As(err, &asked):
+		return fail(exitUsage, "query_refused", "%v", err).hint("baildock query sql --schema lists views and columns; only SELECT is answered")
 	case errors.As(err, &held):
 		return fail(exitConflict, "attempt_held", "%v", err)
 	case errors.Is(err, journal.ErrFenced):

@@ -26,9 +26,17 @@ func queryCommand(p *program) *cli.Command {
 				&cli.StringFlag{Name: "change", Usage: "only those of a change's `ID`"},
 				&cli.StringFlag{Name: "since", Usage: "only those registered since `TIME`: RFC 3339, or an age like 24h"},
 				&cli.StringFlag{Name: "limit", Usage: "at most `N`"},
+				formatFlag(),
 			},
 			Action: p.queryAttempts,
-		}},
+		},
+			viewCommand(p, projections.CustodyView, "custody", "list daemon objects that exist, existed or may exist"),
+			viewCommand(p, projections.AdmissionsView, "admissions", "list approvals and integrations, the latest first"),
+			viewCommand(p, projections.RuntimesView, "runtimes", "list the runtimes that attempts ran on"),
+			viewCommand(p, projections.TimelineView, "timeline", "list events in the ledger's order; with --limit the latest"),
+			outcomesCommand(p),
+			sqlCommand(p),
+		},
 	}
 }
 
@@ -40,16 +48,23 @@ func (p *program) queryAttempts(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	format, err := p.format(c)
+	if err != nil {
+		return err
+	}
 	return readHome(c, func(h *home) error {
 		return p.withProjections(c.Context, h, func(pr *projections.Projections) error {
 			rows, err := pr.Attempts(c.Context, f)
 			if err != nil {
 				return err
 			}
-			if p.ui.json {
+			switch format {
+			case formatJSON:
 				return p.ui.printJSON(rows)
+			case formatTable:
+				return p.writeAttempts(rows)
 			}
-			return p.writeAttempts(rows)
+			return p.writeTable(attemptTable(rows), format)
 		})
 	})
 }
@@ -72,30 +87,21 @@ func attemptFilter(c *cli.Context, now time.Time) (projections.Filter, error) {
 		}
 	}
 	if s := c.String("since"); s != "" {
-		if f.Since, err = since(s, now); err != nil {
+		if f.Since, err = moment("since", s, now); err != nil {
 			return f, err
 		}
 	}
-	if s := c.String("limit"); s != "" {
-		n, err := parseCount("--limit", s)
-		if err != nil {
-			return f, err
-		}
-		if n == 0 || n > 1<<31 {
-			return f, usage("--limit %d is outside 1 to %d", n, 1<<31)
-		}
-		f.Limit = int(n)
-	}
-	return f, nil
+	f.Limit, err = limitFlag(c)
+	return f, err
 }
 
-func since(s string, now time.Time) (time.Time, error) {
+func moment(flag, s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d > 0 {
 		return now.Add(-d), nil
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return t, usage("--since %q is neither a time like 2006-01-02T15:04:05Z nor an age like 24h", s)
+		return t, usage("--%s %q is neither a time like 2006-01-02T15:04:05Z nor an age like 24h", flag, s)
 	}
 	return t, nil
 }

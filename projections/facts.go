@@ -84,17 +84,26 @@ func (f *facts) timeline(c *conn, it *item) error {
 	if err != nil {
 		return err
 	}
-	var actor any
+	var actor int64 // 0: none, since numbers start at 1
 	if it.meta.Actor != "" {
-		id, err := f.word(c, it.meta.Actor)
-		if err != nil {
+		if actor, err = f.word(c, it.meta.Actor); err != nil {
 			return err
 		}
-		actor = id
 	}
-	return c.run("INSERT INTO timeline_rows VALUES (?, ?, ?, ?, ?, ?, ?)",
-		int64(it.index), stream, int64(it.version), typ, it.time, actor, it.bytes)
+	// Bound by hand: this runs for every event of the ledger.
+	s, err := c.stmt(insertTimeline)
+	if err != nil {
+		return err
+	}
+	for i, n := range [...]int64{int64(it.index), stream, int64(it.version), typ, it.time, actor, it.bytes} {
+		if err := s.BindInt64(i+1, n); err != nil {
+			return err
+		}
+	}
+	return s.Exec()
 }
+
+const insertTimeline = "INSERT INTO timeline_rows VALUES (?, ?, ?, ?, ?, nullif(?, 0), ?)"
 
 func (f *facts) runtime(c *conn, it *item, id evidence.RuntimeIdentity) error {
 	name := id.Digest().String()

@@ -16,7 +16,7 @@ func reportCommand(p *program) *cli.Command {
 		ArgsUsage: "FILE",
 		Flags: []cli.Flag{
 			keyFlag(),
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "text, markdown, html or json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`; stdout when omitted"},
 		},
 		Action: p.report,
@@ -24,28 +24,22 @@ func reportCommand(p *program) *cli.Command {
 }
 
 func (p *program) report(c *cli.Context) error {
-	format := c.String("format")
+	format, err := report.ParseFormat(c.String("format"))
+	if err != nil {
+		return usage("--format: %w", err)
+	}
 	if p.ui.json {
-		if c.IsSet("format") && format != "json" {
+		if c.IsSet("format") && format != report.FormatJSON {
 			return usage("--json contradicts --format %s", format)
 		}
-		format = "json"
-	}
-	if format != "text" && format != "json" {
-		return usage("--format %q is neither text nor json", format)
+		format = report.FormatJSON
 	}
 	r, err := p.verified(c, verify.Policy{})
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	if format == "json" {
-		doc, err := encodeJSON(r, "  ")
-		if err != nil {
-			return err
-		}
-		b.Write(doc)
-	} else if err := report.Text(&b, r); err != nil {
+	if err := report.Write(&b, format, report.Of(r)); err != nil {
 		return err
 	}
 	if path := c.String("output"); path != "" {

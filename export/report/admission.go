@@ -7,19 +7,47 @@ import (
 	"github.com/baildock/baildock/export/verify"
 )
 
-// admission writes an approval or an integration with every rule that was applied again.
-func (p *printer) admission(a verify.Admission) {
-	p.heading(fmt.Sprintf("%s of change %s, version %d", map[bool]string{true: "Integration", false: "Approval"}[a.Kind == "integration"], field(string(a.Change)), a.Version))
+// admissionPart is an approval or an integration with every rule that was applied again.
+func admissionPart(a verify.Admission) Part {
+	kind := "Approval"
+	if a.Kind == "integration" {
+		kind = "Integration"
+	}
+	s := Section{Key: "judgement", Title: "Judgement"}
 	if a.Stands {
-		p.line("  judgement    index %d: it stands", a.Index)
+		s.toned("judgement", say("index %d: it stands", a.Index), Good)
 	} else {
-		p.line("  judgement    index %d: VOID, the event at index %d came before it; it admits nothing", a.Index, *a.Void)
+		s.toned("judgement", say("index %d: VOID, the event at index %d came before it; it admits nothing", a.Index, *a.Void), Bad)
 	}
-	p.line("  context      %s", a.Context)
-	p.line("  attempts     %s, up to the judgement", a.Tally)
-	for _, line := range Rulings(a.Rulings) {
-		p.line("  %s", line)
+	s.fact("context", say("%s", a.Context))
+	s.fact("attempts", say("%s, up to the judgement", a.Tally))
+	p := Part{Kind: "admission", Title: say("%s of change %s, version %d", kind, a.Change, a.Version)}
+	p.add(s, rules(a.Rulings))
+	return p
+}
+
+func rules(rulings []evidence.Ruling) Section {
+	t := &Table{Columns: []string{"holds", "rule", "why"}, Toned: 0}
+	for _, r := range rulings {
+		holds, tone := Shown("ok"), Good
+		if !r.Holds {
+			holds, tone = "NO", Bad
+		}
+		t.Rows = append(t.Rows, Row{Cells: []Shown{holds, say("%s", r.Rule), why(r)}, Tone: tone})
 	}
+	return Section{Key: "rules", Title: "Rules", Table: t}
+}
+
+// why is a ruling's reason, with the attempt it is about and the event that satisfied or broke it.
+func why(r evidence.Ruling) Shown {
+	says := r.Says
+	if r.Attempt != "" {
+		says = string(r.Attempt) + ": " + says
+	}
+	if r.Index != nil {
+		says += fmt.Sprintf(" (index %d)", *r.Index)
+	}
+	return say("%s", says)
 }
 
 // Rulings writes rules as they were applied, a line each: whether it holds, its name, why, and the
@@ -31,14 +59,7 @@ func Rulings(rulings []evidence.Ruling) []string {
 		if !r.Holds {
 			mark = "NO  "
 		}
-		says := Escape(r.Says)
-		if r.Attempt != "" {
-			says = Escape(string(r.Attempt)) + ": " + says
-		}
-		if r.Index != nil {
-			says += fmt.Sprintf(" (index %d)", *r.Index)
-		}
-		out = append(out, fmt.Sprintf("%s%-14s %s", mark, r.Rule, says))
+		out = append(out, fmt.Sprintf("%s%-14s %s", mark, r.Rule, why(r)))
 	}
 	return out
 }

@@ -54,13 +54,13 @@ func shows(r rune) bool {
 }
 
 // field is Escape, cut to a length.
-func field(s string) string { return cut(Escape(s), maxField) }
+func field(s string) Shown { return cut(Escape(s), maxField) }
 
 // cut shortens escaped text and says by how much.
-func cut(s string, most int) string {
+func cut(s string, most int) Shown {
 	if utf8.RuneCountInString(s) <= most {
-		return s
+		return Shown(s)
 	}
 	runes := []rune(s)
-	return fmt.Sprintf("%s… (%d more characters)", string(runes[:most]), len(runes)-most)
+	return Shown(fmt.Sprintf("%s… (%d more characters)", string(runes[:most]), len(runes)-most))
 }

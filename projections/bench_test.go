@@ -132,3 +132,57 @@ func BenchmarkCatchUp(b *testing.B) {
 		require.NoError(b, p.Close())
 	}
 }
+
+// BenchmarkQueries asks a long log that is caught up; each answer is to take under 100 ms.
+func BenchmarkQueries(b *testing.B) {
+	led, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"), sqlite.Options{})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, led.Close()) }()
+	grow(b, led, 1_000_000)
+	p, err := projections.Open(b.Context(), filepath.Join(b.TempDir(), "projections.db"), led, nil)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, p.Close()) }()
+	for name, ask := range map[string]func() (int, error){
+		"attempts by outcome": func() (int, error) {
+			rows, err := p.Attempts(b.Context(), projections.Filter{Outcome: evidence.OutcomeFailed, Limit: 50})
+			return len(rows), err
+		},
+		"timeline of an attempt": func() (int, error) {
+			t, err := p.Ask(b.Context(), projections.TimelineView, projections.Query{Where: map[projections.Filterable]string{projections.ByAttempt: "a-0000100"}})
+			return len(t.Rows), err
+		},
+		"timeline by type": func() (int, error) {
+			t, err := p.Ask(b.Context(), projections.TimelineView, projections.Query{Where: map[projections.Filterable]string{projections.ByType: "AttemptFinished"}, Limit: 50})
+			return len(t.Rows), err
+		},
+		"timeline by a rare type": func() (int, error) {
+			t, err := p.Ask(b.Context(), projections.TimelineView, projections.Query{Where: map[projections.Filterable]string{projections.ByType: "LedgerOpened"}})
+			return len(t.Rows), err
+		},
+		"open custody": func() (int, error) {
+			t, err := p.Ask(b.Context(), projections.CustodyView, projections.Query{Where: map[projections.Filterable]string{projections.ByAttempt: "a-0000100"}})
+			return len(t.Rows), err
+		},
+		"runtimes": func() (int, error) {
+			t, err := p.Ask(b.Context(), projections.RuntimesView, projections.Query{})
+			return len(t.Rows), err
+		},
+		"outcomes by day": func() (int, error) {
+			t, err := p.Outcomes(b.Context(), projections.OutcomeQuery{Period: projections.PerDay})
+			return len(t.Rows), err
+		},
+		"sql": func() (int, error) {
+			t, err := p.SQL(b.Context(), "SELECT attempt FROM attempts WHERE outcome = 'failed' ORDER BY first_index DESC LIMIT 50")
+			return len(t.Rows), err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				n, err := ask()
+				require.NoError(b, err)
+				require.Positive(b, n)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "ms/query")
+		})
+	}
+}

@@ -19,6 +19,11 @@
 //	attempts       one row an attempt: where it stands and how it ended
 //	open_attempts  those not finished: pending, running, or unreadable
 //	outcomes       finished attempts counted by outcome and detail
+//	timeline       one row an event, in the ledger's order
+//	custody        one row a daemon object that exists, existed or may exist; open_custody: the open ones
+//	changes        one row a change: its present version and context, and what was integrated
+//	admissions     one row an approval or integration, and whether it stands
+//	runtimes       one row a runtime, with the attempts that ran on it
 //	position       the form, the next index, and the leaf hash of the last event read
 //
 // schema.sql explains every column. Times are text there, RFC 3339 UTC with nanoseconds.
@@ -31,4 +36,9 @@
 //	p, err := projections.Open(ctx, filepath.Join(home, "projections.db"), led, nil)
 //	rows, err := p.Attempts(ctx, projections.Filter{Outcome: evidence.OutcomeFailed, Limit: 20})
 //	id, err := p.Resolve(ctx, "@last")
+//	t, err := p.Ask(ctx, projections.TimelineView, projections.Query{Limit: 20})
+//	t, err := p.SQL(ctx, "SELECT outcome, count(*) FROM attempts GROUP BY 1")
+//
+// SQL opens the file for reading alone and lets the engine authorise each action of the statement,
+// so nothing that writes, attaches or sets anything is ever run.
 package projections

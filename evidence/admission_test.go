@@ -109,7 +109,7 @@ func pathsBase(t *testing.T) evidence.Case {
 	return s.the()
 }
 
-// req H1, H2, H7
+// req H1 req H2; toward H7: every explanation has its line.
 func TestAdmission(t *testing.T) {
 	d := evidence.Admit(base(t))
 	require.True(t, d.Admitted, "%v", d.Broken())
@@ -220,7 +220,7 @@ func expected(rules ...evidence.Rule) []evidence.Rule {
 
 // Every rule, broken alone and with every other, is named; and nothing else is.
 //
-// req H2, H5, H7
+// req H2 req H5; toward H7: a context that asks for a qualified runtime is refused.
 func TestEachRuleBrokenAloneAndInPairs(t *testing.T) {
 	rules := make([]evidence.Rule, 0, len(breaks))
 	for r := range breaks {

@@ -306,6 +306,93 @@ func TestRebuildEqualsIncremental(t *testing.T) {
 	}
 }
 
+// Each table tells what its events tell; what is void says which event broke it.
+func TestTablesTellWhatTheEventsTell(t *testing.T) {
+	for name, backend := range backends {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, backend(t))
+			p := w.open(t)
+			h := evidencetest.Success()
+			require.NoError(t, w.j.OpenChange(t.Context(), "c", evidence.RepositoryID{9}))
+			_, err := w.j.AddVersion(t.Context(), "c", h.Registered.Subject.Revision)
+			require.NoError(t, err)
+			_, err = w.j.SetContext(t.Context(), "c", journal.Requirement{Recipe: &h.Recipe, Environment: &h.Environment, Reductions: []evidence.Reduction{evidence.ReducedCgroupV1}})
+			require.NoError(t, err)
+			r := registration("one", h)
+			r.Change = "c"
+			a, err := w.j.Register(t.Context(), r)
+			require.NoError(t, err)
+			run, err := w.j.Claim(t.Context(), "one", 0, journal.Claim{Accepted: []evidence.Reduction{evidence.ReducedCgroupV1}})
+			require.NoError(t, err)
+			h.Registered = &a.Fold.Registered
+			h.Custody.Request = h.Request()
+			events := h.Events()[2:]
+			_, err = run.Append(t.Context(), events[:4]...) // as far as the container is made
+			require.NoError(t, err)
+			ask := func(v projections.View, where ...string) []projections.Row {
+				t.Helper()
+				q := projections.Query{Where: map[projections.Filterable]string{}}
+				for i := 0; i < len(where); i += 2 {
+					q.Where[projections.Filterable(where[i])] = where[i+1]
+				}
+				table, err := p.Ask(t.Context(), v, q)
+				require.NoError(t, err)
+				return table.ByName()
+			}
+			open := ask(projections.CustodyView, "state", "open")
+			require.Len(t, open, 1)
+			require.Equal(t, "one", open[0]["attempt"])
+			require.Equal(t, evidencetest.Container.String(), open[0]["container"])
+			require.Empty(t, ask(projections.CustodyView, "state", "closed"))
+			_, err = run.Append(t.Context(), events[4:]...)
+			require.NoError(t, err)
+			_, _, err = run.Finish(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, ask(projections.CustodyView, "state", "open"))
+			require.Len(t, ask(projections.CustodyView, "attempt", "one", "state", "closed"), 1)
+
+			late := journal.New(journal.Config{Ledger: &racing{Ledger: w.led, j: w.j, t: t}, Actor: "late"})
+			var void *journal.VoidJudgementError
+			_, err = late.Approve(t.Context(), "c", nil)
+			require.ErrorAs(t, err, &void)
+			rows := ask(projections.AdmissionsView, "change", "c", "actor", "late", "stands", "no")
+			require.Len(t, rows, 1)
+			require.EqualValues(t, void.Index, rows[0]["void_index"])
+			require.EqualValues(t, void.Stored.Index, rows[0]["index"])
+			require.Empty(t, ask(projections.AdmissionsView, "stands", "yes"))
+
+			changes := ask(projections.ChangesView, "change", "c")
+			require.Len(t, changes, 1)
+			require.EqualValues(t, 1, changes[0]["approvals"])
+			runtimes := ask(projections.RuntimesView)
+			require.Len(t, runtimes, 1)
+			require.EqualValues(t, 1, runtimes[0]["attempts"])
+			require.Equal(t, "not computed", runtimes[0]["qualification"])
+
+			size, err := w.led.Size(t.Context())
+			require.NoError(t, err)
+			timeline := ask(projections.TimelineView)
+			require.Len(t, timeline, int(size))
+			n := 0
+			for e, err := range w.led.ReadAll(t.Context(), 0) {
+				require.NoError(t, err)
+				require.EqualValues(t, e.Index, timeline[n]["index"])
+				require.Equal(t, string(e.Stream), timeline[n]["stream"])
+				require.Equal(t, e.Type, timeline[n]["type"])
+				n++
+			}
+			require.Len(t, ask(projections.TimelineView, "attempt", "one"), len(events)+3)
+			require.Len(t, ask(projections.TimelineView, "change", "c", "type", "ContextSet"), 1)
+			_, err = p.Ask(t.Context(), projections.RuntimesView, projections.Query{Where: map[projections.Filterable]string{projections.ByType: "x"}})
+			require.ErrorContains(t, err, "can't be asked by")
+			_, err = p.Ask(t.Context(), projections.RuntimesView, projections.Query{Since: time.Unix(1, 0)})
+			require.Error(t, err)
+			_, err = p.Ask(t.Context(), projections.RuntimesView, projections.Query{Sort: "runtime; DROP TABLE words"})
+			require.ErrorContains(t, err, "no column")
+		})
+	}
+}
+
 // judge moves one of a few changes on by one step: a version, a context, an attempt, an approval
 // that may lose a race, an integration, a candidate. What may not follow is left out.
 func judge(t *testing.T, w *world, rng *mathrand.Rand, step int) {

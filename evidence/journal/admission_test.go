@@ -64,7 +64,7 @@ func rules(d evidence.Decision) []evidence.Rule {
 	return out
 }
 
-// req H2, H5
+// req H2 req H5
 func TestApproveAndIntegrate(t *testing.T) {
 	everywhere(t, func(t *testing.T, led ledger.Ledger, j *journal.Journal) {
 		change(t, j, "c")
@@ -264,7 +264,7 @@ func TestPathsAreCheckedByApproval(t *testing.T) {
 
 // Forged judgements are named by the visitor, with the field.
 //
-// req H2, H5, R5
+// req H2 req H5 req R5
 func TestMeaningDecidesAgain(t *testing.T) {
 	cases := map[string]struct {
 		field string
@@ -366,7 +366,7 @@ func TestLaterRulesAreNotJudged(t *testing.T) {
 	require.Len(t, m.Unread(), 1)
 }
 
-// req I3, I4: a candidate follows a finished success, once; its revision admits nothing by itself.
+// req I3 req I4: a candidate follows a finished success, once; its revision admits nothing by itself.
 func TestDeriveCandidate(t *testing.T) {
 	led, j := begin(t)
 	change(t, j, "c")

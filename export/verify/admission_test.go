@@ -142,7 +142,7 @@ func TestVoidApprovalAdmitsNothing(t *testing.T) {
 // Nobody who exports can make an approval look better than it is by leaving something out, nor can
 // who appends one that the events don't carry.
 //
-// req T2, T3, H5
+// req T2 req T3 req H5
 func TestAdmissionUnderAttack(t *testing.T) {
 	c := hold(t, "a", "b")
 	_, err := c.j.AdvanceEpoch(context.Background(), "other")
@@ -205,7 +205,7 @@ func TestAdmissionUnderAttack(t *testing.T) {
 
 // Approvals that the events don't carry, appended by whoever holds the ledger.
 //
-// req H2, H6
+// req H2 req H6
 func TestForgedApprovals(t *testing.T) {
 	for name, bend := range map[string]func(*testing.T, court, *evidence.ContextApproved){
 		"a failed attempt relied on": func(t *testing.T, c court, a *evidence.ContextApproved) {
@@ -252,7 +252,7 @@ func TestForgedApprovals(t *testing.T) {
 	}
 }
 
-// req G1, T3: an attempt that was listed and never opened counts, and its stream is sealed to show it.
+// req G1 req T3: an attempt that was listed and never opened counts, and its stream is sealed to show it.
 func TestAListedAttemptThatNeverOpenedCounts(t *testing.T) {
 	c := hold(t)
 	h := evidencetest.Success()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/ledger"
@@ -12,8 +13,9 @@ import (
 
 // Keeper appends custody events to an attempt's stream that may hold events this version can't read
 // (req E10). It can take the attempt from its runner and close its custody, and never finishes it:
-// the record follows from all events.
+// the record follows from all events. It is safe for concurrent use; appends go one after the other.
 type Keeper struct {
+	mu         sync.Mutex
 	j          *Journal
 	attempt    evidence.AttemptID
 	stream     ledger.StreamID
@@ -44,14 +46,39 @@ func (j *Journal) Keeper(ctx context.Context, id evidence.AttemptID) (*Keeper, e
 }
 
 // Custodies is the fold of the custody events.
-func (k *Keeper) Custodies() evidence.Custodies { return slices.Clone(k.custodies) }
+func (k *Keeper) Custodies() evidence.Custodies {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.custodies)
+}
 
-// State and Generation say where the attempt stands; Claimed is its claim, nil when there is none
-// that this version can read; Unread is how many events it can't read.
-func (k *Keeper) State() evidence.State             { return k.state }
-func (k *Keeper) Generation() uint64                { return k.generation }
-func (k *Keeper) Claimed() *evidence.AttemptClaimed { return k.claimed }
-func (k *Keeper) Unread() int                       { return k.unread }
+// State says where the attempt stands.
+func (k *Keeper) State() evidence.State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state
+}
+
+// Generation says at which generation it stands.
+func (k *Keeper) Generation() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.generation
+}
+
+// Claimed is the attempt's claim, nil when there is none that this version can read.
+func (k *Keeper) Claimed() *evidence.AttemptClaimed {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.claimed
+}
+
+// Unread is how many events this version can't read.
+func (k *Keeper) Unread() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.unread
+}
 
 func (k *Keeper) readOn(ctx context.Context) error {
 	for e, err := range k.j.ledger.ReadStream(ctx, k.stream, k.version+1) {
@@ -108,6 +135,8 @@ func (k *Keeper) Append(ctx context.Context, payloads ...evidence.Payload) ([]le
 			return nil, fmt.Errorf("attempt %s holds events of a newer version; %s can't be appended by this one", k.attempt, p.EventType())
 		}
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	prepared, err := k.j.prepare(nil, payloads...)
 	if err != nil {
 		return nil, err
@@ -142,7 +171,7 @@ func (k *Keeper) mayAppend(at uint64, payloads []evidence.Payload) error {
 	if k.generation != at || k.state != evidence.StateRunning {
 		return &FencedError{Attempt: k.attempt, Generation: k.generation, State: k.state}
 	}
-	next, generation := k.Custodies(), at
+	next, generation := slices.Clone(k.custodies), at
 	for _, p := range payloads {
 		if f, ok := p.(evidence.AttemptFenced); ok {
 			if f.Generation != generation+1 {

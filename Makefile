@@ -18,7 +18,7 @@ RACE := ./ledger/... ./evidence/journal/... ./executor/... ./projections/...
 # What the go command says only with its exit code must not be lost on the way to the tally.
 BROKE := echo '{"Action":"fail","Package":"go test"}'
 
-.PHONY: build demo test test-live test-interop lint vuln bench clean
+.PHONY: build demo test test-live test-interop test-browser lint vuln bench clean
 
 build:
 	@test/setup/go.sh
@@ -51,12 +51,18 @@ test-interop: build
 	@{ BAILDOCK="$$PWD/bin/baildock" go -C test/interop/sigstore test -json -count=1 ./... || $(BROKE); } | go run ./test/tally
 	@rm -rf $(INTEROP)
 
+# Reports in a real browser.
+test-browser:
+	@test/setup/go.sh
+	@test/setup/chromium.sh
+	@{ go test -json -tags browser -count=1 -run '^TestBrowser' ./export/report || $(BROKE); } | go run ./test/tally
+
 lint:
 	@test/setup/go.sh
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	go vet ./...
-	go vet -tags live ./...
-	go run $(STATICCHECK) -tags live ./...
+	go vet -tags live,browser ./...
+	go run $(STATICCHECK) -tags live,browser ./...
 	@{ go test -json ./test/arch || $(BROKE); } | go run ./test/tally
 
 vuln:

@@ -96,13 +96,9 @@ func (v *verifiedCheckpoint) signature(c *cli.Context, msg []byte, origin string
 		v.settle(opened, err)
 		return nil
 	}
-	text, err := readBounded(c.String("policy"), witness.MaxPolicy)
+	policy, err := readWitnessPolicy(c.String("policy"))
 	if err != nil {
 		return err
-	}
-	policy, err := witness.ParsePolicy(text)
-	if err != nil {
-		return fail(exitUsage, "policy_unreadable", "policy file %q: %w", c.String("policy"), err)
 	}
 	opened, seen, err := policy.Check(msg, origin, keys)
 	for _, s := range seen {
@@ -117,6 +113,18 @@ func (v *verifiedCheckpoint) signature(c *cli.Context, msg []byte, origin string
 	}
 	v.settle(opened, err)
 	return nil
+}
+
+func readWitnessPolicy(path string) (witness.Policy, error) {
+	text, err := readBounded(path, witness.MaxPolicy)
+	if err != nil {
+		return witness.Policy{}, err
+	}
+	policy, err := witness.ParsePolicy(text)
+	if err != nil {
+		return policy, fail(exitUsage, "policy_unreadable", "policy file %q: %w", path, err)
+	}
+	return policy, nil
 }
 
 func (v *verifiedCheckpoint) settle(opened ledger.Checkpoint, err error) {

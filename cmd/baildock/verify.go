@@ -8,7 +8,7 @@ import (
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/report"
 	"github.com/baildock/baildock/export/verify"
-	"github.com/baildock/baildock/ledger"
+	"github.com/baildock/baildock/ledger/witness"
 )
 
 func verifyCommand(p *program) *cli.Command {
@@ -21,6 +21,7 @@ func verifyCommand(p *program) *cli.Command {
 			&cli.StringFlag{Name: "require", Value: string(verify.Authentic), Usage: "`LEVEL` that exit 0 means: authentic, success, admitted or full"},
 			&cli.BoolFlag{Name: "explain", Usage: "also show what the bundle holds"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "a checkpoint of the ledger that you kept, in `FILE`"},
+			&cli.StringFlag{Name: "policy", Usage: "whose cosignatures that checkpoint must have: a witness policy in `FILE`"},
 			&cli.StringSliceFlag{Name: "allow-withheld", Usage: "accept that these `CLASSES` are withheld"},
 		},
 		Action: p.verify,
@@ -40,10 +41,18 @@ func (p *program) verify(c *cli.Context) error {
 	if policy.AllowWithheld, err = withholdFlag(c, "allow-withheld"); err != nil {
 		return err
 	}
-	if path := c.String("checkpoint"); path != "" {
-		if policy.Kept, err = readBounded(path, ledger.MaxNote); err != nil {
+	if policy.Kept, err = keptNote(c.String("checkpoint")); err != nil {
+		return err
+	}
+	if path := c.String("policy"); path != "" {
+		if policy.Kept == nil {
+			return usage("--policy says whose cosignatures a checkpoint must have: give the checkpoint with --checkpoint")
+		}
+		w, err := readWitnessPolicy(path)
+		if err != nil {
 			return err
 		}
+		policy.Witnesses = &w
 	}
 	r, err := p.verified(c, policy)
 	if err != nil {
@@ -70,6 +79,23 @@ func (p *program) verify(c *cli.Context) error {
 		p.note("hint: nobody is trusted yet: --key ledger.pub, from whoever keeps the ledger")
 	}
 	return exitWith(verifyExit(r))
+}
+
+// keptNote reads the checkpoint that a reader kept: a note, or a request that holds one. Whether it is
+// one at all the verification says.
+func keptNote(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := readBounded(path, witness.MaxRequest)
+	if err != nil || !witness.IsRequest(text) {
+		return text, err
+	}
+	r, err := witness.ParseRequest(text)
+	if err != nil {
+		return nil, fail(exitUsage, codeNoCheckpoint, "%q: %w", path, err)
+	}
+	return r.Note, nil
 }
 
 // verified checks the bundle a verb names, trusting the key it names.

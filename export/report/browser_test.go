@@ -5,6 +5,8 @@ package report_test
 import (
 	"bytes"
 	"fmt"
+	"image/color"
+	"image/png"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -148,26 +150,31 @@ func TestBrowserFits(t *testing.T) {
 	}
 }
 
-// TestBrowserPictures writes what the pages look like where BAILDOCK_PICTURES says, and is only for
-// looking.
-func TestBrowserPictures(t *testing.T) {
-	dir := os.Getenv("BAILDOCK_PICTURES")
-	if dir == "" {
-		return
-	}
+// req T7: the page follows the reader's choice of light and dark. BAILDOCK_PICTURES=DIR keeps the pictures, for
+// looking at.
+func TestBrowserSchemes(t *testing.T) {
 	h := evidencetest.Success()
 	h.Kernel.Controls[2].Kind, h.Kernel.Controls[2].Equal, h.Kernel.Controls[2].Reason = evidence.Unavailable, false, "gone"
 	f, file := exported(t, h)
+	dir := os.Getenv("BAILDOCK_PICTURES")
+	if dir == "" {
+		dir = t.TempDir()
+	}
 	for name, p := range map[string]verify.Policy{"verified": {Trust: verify.TrustLedger(f.Identity)}, "unverified": {}} {
 		path := filepath.Join(dir, name+".html")
 		require.NoError(t, os.WriteFile(path, []byte(written(t, report.FormatHTML, report.Of(verify.Verify(file, p)))), 0o600))
-		for _, size := range []string{"1280,3600", "390,6000"} {
-			for _, scheme := range []string{"light", "dark"} {
-				args := []string{"--hide-scrollbars", "--window-size=" + size, "--screenshot=" + filepath.Join(dir, name+"-"+size+"-"+scheme+".png")}
-				if scheme == "dark" {
-					args = append(args, "--blink-settings=preferredColorScheme=0")
-				}
-				chromium(t, "direct://", "file://"+path, args...)
+		for size, bright := range map[string]map[string]bool{"1280,3600": {"1": true, "0": false}, "390,6000": {"0": false}} {
+			for scheme, light := range bright {
+				picture := filepath.Join(dir, name+"-"+size+"-"+map[bool]string{true: "light", false: "dark"}[light]+".png")
+				chromium(t, "direct://", "file://"+path, "--hide-scrollbars", "--window-size="+size, "--screenshot="+picture, "--blink-settings=preferredColorScheme="+scheme)
+				b, err := os.Open(picture)
+				require.NoError(t, err)
+				img, err := png.Decode(b)
+				require.NoError(t, err)
+				require.NoError(t, b.Close())
+				at := img.Bounds().Max
+				level := color.GrayModel.Convert(img.At(at.X-3, at.Y-3)).(color.Gray).Y
+				require.Equal(t, light, level > 128, "%s: the paper is %d of 255", picture, level)
 			}
 		}
 	}

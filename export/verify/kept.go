@@ -26,7 +26,7 @@ func (v *verification) kept(root ledger.Hash) bool {
 		v.report.excuse(CheckKept, "no checkpoint to compare with was given")
 		return true
 	}
-	kept, err := v.openKept()
+	kept, keys, err := v.openKept()
 	switch {
 	case v.newer && errors.Is(err, ledger.ErrCheckpointUnsigned):
 		v.report.skip(CheckKept, "no key known to this version signed the kept checkpoint")
@@ -43,23 +43,29 @@ func (v *verification) kept(root ledger.Hash) bool {
 	default:
 		v.report.pass(CheckKept, "one history with the kept checkpoint of %d events", kept.Size)
 	}
-	return v.report.Check(CheckKept).Result != Fail
+	if v.report.Check(CheckKept).Result == Fail {
+		return false
+	}
+	if err == nil {
+		v.cosigned(kept, keys)
+	}
+	return !v.failed(CheckWitness)
 }
 
 // openKept opens the note under the checkpoint keys that were live at its size, as far as the bundle
 // shows them.
-func (v *verification) openKept() (ledger.Checkpoint, error) {
+func (v *verification) openKept() (ledger.Checkpoint, *evidence.Keyring, error) {
 	claimed, err := ledger.ReadCheckpoint(v.policy.Kept)
 	if err != nil {
-		return claimed, err
+		return claimed, nil, err
 	}
 	if claimed.Size == 0 {
-		return claimed, errors.New("it is of an empty tree, which says nothing")
+		return claimed, nil, errors.New("it is of an empty tree, which says nothing")
 	}
 	s, _ := v.payload.Stream(evidence.LedgerStream)
 	events, err := s.Open()
 	if err != nil {
-		return claimed, err
+		return claimed, nil, err
 	}
 	var keys evidence.Keyring
 	for i, e := range events {
@@ -72,11 +78,12 @@ func (v *verification) openKept() (ledger.Checkpoint, error) {
 			break
 		}
 		if err != nil {
-			return claimed, err
+			return claimed, nil, err
 		}
 		if err := keys.Apply(placed[0].Payload); err != nil {
-			return claimed, fmt.Errorf("stream %s, version %s: %w", e.Stream, e.Version, err)
+			return claimed, nil, fmt.Errorf("stream %s, version %s: %w", e.Stream, e.Version, err)
 		}
 	}
-	return journal.OpenCheckpoint(&keys, v.policy.Kept)
+	opened, err := journal.OpenCheckpoint(&keys, v.policy.Kept)
+	return opened, &keys, err
 }

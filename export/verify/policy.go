@@ -6,14 +6,16 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/ledger/witness"
 )
 
 // Policy is what a reader trusts and asks for. The zero value trusts nobody.
 type Policy struct {
 	Trust         Trust
-	Require       Level          // empty: Authentic
-	AllowWithheld []bundle.Class // what may be missing, with what bundle.WithThem adds
-	Kept          []byte         // note of a checkpoint of the ledger that the reader kept; nil: none
+	Require       Level           // empty: Authentic
+	AllowWithheld []bundle.Class  // what may be missing, with what bundle.WithThem adds
+	Kept          []byte          // note of a checkpoint of the ledger that the reader kept; nil: none
+	Witnesses     *witness.Policy // whose cosignatures Kept must have; nil: none are asked for
 }
 
 // Trust is whom a reader trusts: a ledger, a bundle key alone, or nobody.

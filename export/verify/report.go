@@ -72,7 +72,7 @@ func Checks() []string {
 		CheckRecipe, CheckSource, CheckControls, CheckOutput, CheckSchemas, CheckAdmission, CheckWitness}
 }
 
-// Times is what any bundle says about time (req T10).
+// Times is what a bundle says about time that no outside witness vouches for (req T10).
 const Times = "times: the writer's claim; existed by: no outside witness"
 
 // Report is what a verification found. Where the verdict is invalid, everything but Checks is what
@@ -90,9 +90,12 @@ type Report struct {
 	Root     string           `json:"root,omitempty"`
 	Keys     Keys             `json:"keys"`
 	Times    string           `json:"times"`
-	Checks   []Check          `json:"checks"`
-	Missing  []MissingClass   `json:"missing,omitempty"`
-	Attempts []Attempt        `json:"attempts,omitempty"`
+
+	Witnessed *Witnessed `json:"witnessed,omitempty"` // only where the reader's witness policy is met
+
+	Checks   []Check        `json:"checks"`
+	Missing  []MissingClass `json:"missing,omitempty"`
+	Attempts []Attempt      `json:"attempts,omitempty"`
 
 	Admissions []Admission `json:"admissions,omitempty"` // approvals and integrations of the judged attempts' contexts
 	Claims     []Statement `json:"claims"`

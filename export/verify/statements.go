@@ -24,6 +24,8 @@ var catalogue = []struct {
 		func(r *Report) bool { return r.passed(CheckRecord) }},
 	{Statement{"BD-C3", true, "no event that changes an epoch or a context came before the judgement unseen"},
 		func(r *Report) bool { return r.passed(CheckCompleteness) && r.passed(CheckClaim) }},
+	{Statement{"BD-C4", true, "as many outside witnesses as the reader's policy asks for cosigned a tree of this history"},
+		func(r *Report) bool { return r.passed(CheckWitness) }},
 	{Statement{"BD-N1", false, "the controller, its filesystem, the Docker daemon and the image are trusted to have reported what was"},
 		func(r *Report) bool { return len(r.Attempts) > 0 }},
 	{Statement{"BD-N2", false, "isolation is configuration observed, not a proof against kernel faults or escapes"},

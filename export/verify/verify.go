@@ -66,6 +66,7 @@ func (v *verification) run(file []byte) {
 	v.blobs()
 	v.admissions()
 	v.describe()
+	v.existed()
 }
 
 func (v *verification) envelope(file []byte) bool {
@@ -225,9 +226,14 @@ func (v *verification) foldKeys(events []ledger.Event) (unknown *evidence.Unknow
 	return nil, nil
 }
 
-// excused sets the checks that this version never does.
+// excused sets the checks that nothing was given for.
 func (v *verification) excused() {
-	v.report.excuse(CheckWitness, "no outside witness")
+	switch {
+	case v.policy.Witnesses == nil:
+		v.report.excuse(CheckWitness, "no outside witness")
+	case v.policy.Kept == nil:
+		v.report.skip(CheckWitness, "a witness policy was given, and no cosigned checkpoint to hold to it")
+	}
 }
 
 // checkpoint opens the signed tree head and returns its root.

@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 
 	"export/bundle":     {"evidence", "ledger", "cbor", "go-cose"},
 	"export":            {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "sigstore", "go-cose"},
-	"export/verify":     {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "go-cose"},
+	"export/verify":     {"export/bundle", "evidence/journal", "evidence", "ledger", "ledger/witness", "schemas", "go-cose"},
 	"export/exporttest": {"export", "export/bundle", "evidence", "evidence/evidencetest", "ledger", "ledger/ledgertest"},
 	"export/report":     {"export/verify", "evidence"},
 

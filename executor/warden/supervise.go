@@ -34,7 +34,6 @@ const (
 	ActionWaiting     Action = "waiting"     // a recovery failed a short while ago
 	ActionUnlisted    Action = "unlisted"    // the lister doesn't know it; the full scan does
 	ActionFailed      Action = "failed"      // something broke
-	ActionUnknown     Action = "unknown"     // a container with our labels that no custody names: only shown
 )
 
 // Supervised is one attempt, or one thing, that a pass met.

@@ -200,9 +200,7 @@ func (w *Warden) superviseOne(ctx context.Context, id evidence.AttemptID, patien
 		}
 	}
 	req := RecoverRequest{Attempt: id, Generation: a.Fold.Generation, By: evidence.FencedBySupervise}
-	life, end := context.WithTimeout(context.WithoutCancel(ctx), RecoverBound)
-	defer end()
-	res, err := w.recover(life, req, progress)
+	res, err := w.recover(ctx, req, progress)
 	finished = res.Finished
 	return said(res, err)
 }

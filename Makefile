@@ -18,7 +18,7 @@ RACE := ./ledger/... ./evidence/journal/... ./executor/... ./projections/...
 # What the go command says only with its exit code must not be lost on the way to the tally.
 BROKE := echo '{"Action":"fail","Package":"go test"}'
 
-.PHONY: build demo test test-live test-interop test-browser lint vuln bench clean
+.PHONY: build demo test test-full test-live test-interop test-browser lint vuln bench clean
 
 build:
 	@test/setup/go.sh
@@ -33,6 +33,12 @@ test:
 	@test/setup/cc.sh
 	@{ go test -json $$(go list ./... | grep -vxF "$$(go list $(RACE))" | grep -v '/test/arch$$') || $(BROKE); \
 	   go test -json -race $(RACE) || $(BROKE); } | go run ./test/tally
+
+# Every cell of the tables whose short forms run in `test`.
+test-full:
+	@test/setup/go.sh
+	@test/setup/cc.sh
+	@{ BAILDOCK_FULL=1 go test -json -timeout 60m ./test/faults || $(BROKE); } | go run ./test/tally
 
 test-live: build
 	@test/setup/docker.sh

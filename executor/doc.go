@@ -26,10 +26,6 @@
 //	RemovalOrdered
 //	RemovalObserved | CleanupUnconfirmed                the daemon says "no such container", or custody stays open
 //
-// What a runner left open, whoever comes after it closes by the same steps, from custody alone:
-//
-//	err := executor.Reconciler{Driver: d, Recorder: rec}.Reconcile(ctx, attempt.Custodies.Open()...)
-//
 // Rules that hold everywhere: a call's lost answer proves nothing; a kill waits for nobody; the
 // caller's cancelled context stops the command, never the record or the cleanup; what can't be
 // read is unequal; whatever ends a run, panics included, cleanup runs and custody is closed only

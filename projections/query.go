@@ -257,33 +257,27 @@ type OutcomeQuery struct {
 	Since, Until time.Time
 }
 
-// periods says how rows are counted first, as whole numbers of a length in ns, and how much of a time
-// in RFC 3339 then names a period.
-var periods = map[Period]struct{ length, digits int64 }{
-	PerHour:  {int64(time.Hour), 13},
-	PerDay:   {24 * int64(time.Hour), 10},
-	PerMonth: {24 * int64(time.Hour), 7},
-}
+// digitsOf is how much of a time in RFC 3339 names a period.
+var digitsOf = map[Period]int64{PerHour: 13, PerDay: 10, PerMonth: 7}
 
 // Outcomes counts finished attempts by period, outcome and detail. Times are their writers' claims, UTC.
 func (p *Projections) Outcomes(ctx context.Context, q OutcomeQuery) (Table, error) {
-	period, ok := periods[q.Period]
+	digits, ok := digitsOf[q.Period]
 	if !ok {
 		return Table{}, fmt.Errorf("period %q is none of hour, day, month", q.Period)
 	}
-	args := []any{period.digits, period.length / int64(time.Second), period.length}
-	where := "state = 'finished' AND problem IS NULL"
+	sql, args := "SELECT substr(strftime('%Y-%m-%dT%H', finished / 1000000000, 'unixepoch'), 1, ?) AS period, outcome, detail, count(*) AS attempts "+
+		"FROM attempt_rows WHERE state = 'finished' AND problem IS NULL", []any{digits}
 	if q.Change != "" {
-		where, args = where+" AND change_id = ?", append(args, q.Change)
+		sql, args = sql+" AND change_id = ?", append(args, q.Change)
 	}
 	if !q.Since.IsZero() {
-		where, args = where+" AND finished >= ?", append(args, q.Since.UnixNano())
+		sql, args = sql+" AND finished >= ?", append(args, q.Since.UnixNano())
 	}
 	if !q.Until.IsZero() {
-		where, args = where+" AND finished < ?", append(args, q.Until.UnixNano())
+		sql, args = sql+" AND finished < ?", append(args, q.Until.UnixNano())
 	}
-	return p.table(ctx, "SELECT substr(strftime('%Y-%m-%dT%H', n * ?2, 'unixepoch'), 1, ?1) AS period, outcome, detail, sum(attempts) AS attempts FROM "+
-		"(SELECT finished / ?3 AS n, outcome, detail, count(*) AS attempts FROM attempt_rows WHERE "+where+" GROUP BY 1, 2, 3) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3", args)
+	return p.table(ctx, sql+" GROUP BY 1, 2, 3 ORDER BY 1, 2, 3", args)
 }
 
 func (p *Projections) table(ctx context.Context, sql string, args []any) (t Table, err error) {

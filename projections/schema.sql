@@ -53,7 +53,6 @@ CREATE INDEX attempts_by_index    ON attempt_rows (first_index);
 CREATE INDEX attempts_by_outcome  ON attempt_rows (outcome, first_index);
 CREATE INDEX attempts_by_revision ON attempt_rows (revision, first_index);
 CREATE INDEX attempts_by_change   ON attempt_rows (change_id, first_index);
-CREATE INDEX attempts_by_finish   ON attempt_rows (finished, outcome, detail, change_id) WHERE state = 'finished' AND problem IS NULL;
 CREATE INDEX attempts_open        ON attempt_rows (first_index) WHERE state <> 'finished';
 
 -- The same rows, with times people can read.

@@ -105,8 +105,6 @@ func (v attemptView) next(home string) string {
 		return fmt.Sprintf("watch it: baildock%s replay attempt-%s --follow", home, v.Attempt)
 	case *v.Outcome == evidence.OutcomeIndeterminate:
 		return fmt.Sprintf("a container may still exist; its ID and labels: baildock%s check show %s --explain", home, v.Attempt)
-	case *v.Outcome == evidence.OutcomeSuccess && v.Change != "":
-		return fmt.Sprintf("baildock%s change approve %s --explain", home, v.Change)
 	case v.Detail == "reduction_not_accepted":
 		var flags []string
 		for _, r := range v.Reductions {

@@ -13,10 +13,13 @@ import (
 // Appender owns the version of one attempt's stream at one generation. It is safe for concurrent
 // use; appends go one after the other.
 type Appender struct {
-	mu         sync.Mutex
-	j          *Journal
-	stream     ledger.StreamID
-	fold       evidence.Attempt
+	turn   turn // whose holder alone changes what follows
+	j      *Journal
+	stream ledger.StreamID
+
+	mu   sync.Mutex // guards fold against readers, who don't wait for a turn
+	fold evidence.Attempt
+
 	version    ledger.Version
 	generation uint64        // the one this appender writes for
 	cause      []byte        // ID of the claim
@@ -27,7 +30,7 @@ type Appender struct {
 // Appender returns an appender for an attempt as it was read, at the generation it had then.
 func (j *Journal) Appender(a Attempt) *Appender {
 	p := &Appender{
-		j: j, stream: AttemptStream(a.Fold.Registered.Attempt), fold: a.Fold, version: a.Version, generation: a.Fold.Generation,
+		turn: newTurn(), j: j, stream: AttemptStream(a.Fold.Registered.Attempt), fold: a.Fold, version: a.Version, generation: a.Fold.Generation,
 	}
 	for i := range a.Events {
 		p.notice(a.Events[i])
@@ -35,7 +38,8 @@ func (j *Journal) Appender(a Attempt) *Appender {
 	return p
 }
 
-// Attempt is the fold of all events this appender knows of.
+// Attempt is the fold of all events this appender knows of. It doesn't wait for an append under way,
+// whose events are not known before it returns.
 func (p *Appender) Attempt() evidence.Attempt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,18 +50,22 @@ func (p *Appender) Attempt() evidence.Attempt {
 // fails with *evidence.IllegalEventError (wrapped), appending nothing, when one can't legally
 // follow; with ErrFenced when the generation moved on; with ledger.ErrUnknownOutcome (wrapped)
 // when it could not be learnt whether they were stored, after which the next call reads the
-// stream again first.
+// stream again first. While another append is under way it waits, as long as ctx allows.
 func (p *Appender) Append(ctx context.Context, payloads ...evidence.Payload) ([]ledger.Event, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer p.turn.pass()
 	return p.append(ctx, func() ([]evidence.Payload, error) { return payloads, nil })
 }
 
 // Finish derives the record and appends AttemptFinished with its digest. When the attempt is
 // finished already, by whomever, it returns that record and event.
 func (p *Appender) Finish(ctx context.Context) (evidence.Record, ledger.Event, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.turn.take(ctx); err != nil {
+		return evidence.Record{}, ledger.Event{}, err
+	}
+	defer p.turn.pass()
 	_, err := p.append(ctx, func() ([]evidence.Payload, error) {
 		return []evidence.Payload{evidence.AttemptFinished{Record: evidence.RecordOf(&p.fold).Digest()}}, nil
 	})
@@ -95,7 +103,8 @@ func (p *Appender) append(ctx context.Context, decide func() ([]evidence.Payload
 		}
 		done, err := p.j.append(ctx, p.stream, p.version, prepared)
 		if err == nil {
-			p.fold, p.version, p.generation = next, done[len(done)-1].Version, next.Generation
+			p.know(next)
+			p.version, p.generation = done[len(done)-1].Version, next.Generation
 			for _, e := range done {
 				p.notice(e)
 			}
@@ -144,11 +153,18 @@ func (p *Appender) catchUp(ctx context.Context) error {
 	if err := a.readOn(ctx, p.j, p.stream); err != nil {
 		return err
 	}
-	p.fold, p.version, p.stale = a.Fold, a.Version, false
+	p.know(a.Fold)
+	p.version, p.stale = a.Version, false
 	for _, e := range a.Events {
 		p.notice(e)
 	}
 	return nil
+}
+
+func (p *Appender) know(fold evidence.Attempt) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fold = fold
 }
 
 func (p *Appender) notice(e ledger.Event) {
@@ -159,3 +175,20 @@ func (p *Appender) notice(e ledger.Event) {
 		p.cause = causeOf(&e)
 	}
 }
+
+// turn is a lock whose waiters mind their context: its holder may wait for a ledger that doesn't
+// answer, and nobody else has to.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("another append is under way: %w", ctx.Err())
+	}
+}
+
+func (t turn) pass() { <-t }

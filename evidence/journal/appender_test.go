@@ -264,3 +264,34 @@ func TestBlobsAreKeptUnderTheNamesEventsGiveThem(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "plain", string(b.Data))
 }
+
+// req D5: a ledger that doesn't answer one append keeps nobody waiting beyond what they allow.
+func TestAStalledAppendHoldsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		led, j := begin(t)
+		claimed(t, j, "one")
+		answer := make(chan struct{})
+		slow := journal.New(journal.Config{Ledger: &hooked{Ledger: led, before: func(ledger.StreamID) { <-answer }}, Actor: "test"})
+		a, err := slow.Attempt(t.Context(), "one")
+		require.NoError(t, err)
+		p := slow.Appender(a)
+		done := make(chan error)
+		go func() {
+			_, err := p.Append(t.Context(), afterClaim()[0])
+			done <- err
+		}()
+		synctest.Wait()
+		known := p.Attempt()
+		require.Nil(t, known.Materialized, "what is under way is not known")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = p.Append(ctx, afterClaim()[0])
+		require.ErrorIs(t, err, context.Canceled)
+		_, _, err = p.Finish(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		close(answer)
+		require.NoError(t, <-done)
+		known = p.Attempt()
+		require.NotNil(t, known.Materialized)
+	})
+}

@@ -114,22 +114,6 @@ func (b *blobChecker) reference(ctx context.Context, e ledger.Event, ref evidenc
 	return nil
 }
 
-// paths decides a check of paths again from the list it names, if that is here (req H4).
-func (b *blobChecker) paths(ctx context.Context, e ledger.Event, p evidence.PathsChecked) error {
-	list, err := b.exhibit.Get(ctx, ledger.BlobKey(p.Paths.Salted))
-	var absent *ledger.BlobAbsentError
-	if errors.As(err, &absent) {
-		return nil
-	}
-	if err != nil {
-		return damagedBlob(e, err)
-	}
-	if err := p.Redecide(list.Data); err != nil {
-		return e.Found(e.Index, "paths", "the counts that its list gives", err.Error())
-	}
-	return nil
-}
-
 // hash hashes one blob, unless it did so lately.
 func (b *blobChecker) hash(ctx context.Context, e ledger.Event, key ledger.BlobKey, counts *BlobCounts) (facts ledger.BlobFacts, held bool, err error) {
 	b.mu.Lock()

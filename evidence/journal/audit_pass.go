@@ -6,7 +6,6 @@ import (
 	goruntime "runtime"
 	"sync"
 
-	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/ledger"
 )
 
@@ -127,9 +126,6 @@ func (p *pass) prepare(ctx context.Context, b *batch, blobs *blobChecker) {
 		if payload := b.decoded[i].Payload; payload != nil {
 			if ms := p.Mentions(payload); len(ms) > 0 {
 				b.blobs[i] = blobs.check(ctx, e.Event, ms)
-				if p, ok := payload.(evidence.PathsChecked); ok && b.blobs[i].err == nil {
-					b.blobs[i].err = blobs.paths(ctx, e.Event, p)
-				}
 			}
 		}
 	}

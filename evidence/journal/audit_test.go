@@ -121,37 +121,3 @@ func TestAuditOfAnotherLedger(t *testing.T) {
 	require.Equal(t, "ledger", r.FirstBad.Field)
 	require.Equal(t, g.Ledger.String(), r.FirstBad.Found)
 }
-
-// A check of paths whose counts its list doesn't give is found by the audit.
-//
-// req H4 req R5
-func TestAuditDecidesPathsAgain(t *testing.T) {
-	for outside, want := range map[uint64]journal.AuditVerdict{1: journal.AuditValid, 0: journal.AuditInvalid} {
-		s := fileLedger(t)
-		j := journal.New(journal.Config{Ledger: s, Actor: "test"})
-		require.NoError(t, j.Init(t.Context(), genesis()))
-		change(t, j, "c")
-		_, err := j.SetContext(t.Context(), "c", pathsOnly("docs/**"))
-		require.NoError(t, err)
-		ch, err := j.Change(t.Context(), "c")
-		require.NoError(t, err)
-		e, list, err := evidence.CheckPaths("", ch.Fold.Revision, []string{"docs/**"}, evidence.PathList{"docs/a", "src/b"})
-		require.NoError(t, err)
-		w := evidence.Withhold(evidence.Salt{1}, list)
-		require.NoError(t, j.Keep(t.Context(), w))
-		e.Paths, e.Outside = w.Ref, outside
-		stored := force(t, s, journal.ChangeStream("c"), raw(e))
-		r, err := journal.Audit{Exhibit: s, Mentions: func(p evidence.Payload) []journal.Mention {
-			if p, ok := p.(evidence.PathsChecked); ok {
-				return []journal.Mention{{Ref: &p.Paths}}
-			}
-			return nil
-		}}.Run(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, r.Verdict)
-		if want == journal.AuditInvalid {
-			require.Equal(t, stored.Index, r.FirstBad.Index)
-			require.Equal(t, "paths", r.FirstBad.Field)
-		}
-	}
-}

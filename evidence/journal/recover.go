@@ -76,8 +76,10 @@ func moved(a evidence.Attempt, asked uint64) error {
 
 // fence appends a fence and, to a pending attempt, its end in the same commit.
 func (p *Appender) fence(ctx context.Context, e evidence.AttemptFenced) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.turn.take(ctx); err != nil {
+		return err
+	}
+	defer p.turn.pass()
 	_, err := p.append(ctx, func() ([]evidence.Payload, error) {
 		if p.fold.State != evidence.StatePending {
 			return []evidence.Payload{e}, nil

@@ -37,7 +37,7 @@ func (d *Driver) Attach(ctx context.Context, id evidence.ContainerID) (executor.
 func (d *Driver) attach(ctx context.Context, c *call, version string, id evidence.ContainerID) (_ *output, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.by.control)
 	defer cancel()
-	conn, err := d.dial(ctx)
+	conn, err := d.via(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"regexp"
-	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/versions"
@@ -19,13 +18,14 @@ import (
 // Driver drives the daemon behind one Unix socket. It is safe for concurrent use.
 type Driver struct {
 	path string
+	via  func(context.Context) (net.Conn, error) // makes the connection of each request
 	http *http.Client
 	api  *client.Client
 	host string // root of the host's own file system
 	by   deadlines
 
-	mu     sync.Mutex
-	pinned string // API version, negotiated by the first call that reached the daemon
+	turn   chan struct{} // holds a token while somebody looks at pinned or negotiates
+	pinned string        // API version, negotiated by the first call that reached the daemon
 }
 
 // deadlines are the ones of limits.go; tests shorten them.
@@ -41,14 +41,23 @@ const DefaultSocket = "/var/run/docker.sock"
 // Open prepares a driver for the daemon at socket: an absolute path, or unix:// and one. It
 // refuses anything else, reads neither environment nor configuration, and makes no call: a
 // daemon that isn't there is found by the first one.
-func Open(socket string) (*Driver, error) {
+func Open(socket string) (*Driver, error) { return OpenVia(socket, nil) }
+
+// OpenVia is Open whose requests travel over connections that via makes, nil = to the socket. It is
+// for tests: with a fake daemon at the other end and all connections in memory, a test's clock may
+// be a fake one, and every deadline, which stays as it is, costs no time. The socket is still looked
+// at where it lies: what it says of the daemon can't come from elsewhere.
+func OpenVia(socket string, via func(context.Context) (net.Conn, error)) (*Driver, error) {
 	path, err := socketPath(socket)
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{path: path, host: "/", by: deadlines{control: controlDeadline, create: createDeadline, load: loadDeadline}}
+	d := &Driver{path: path, via: via, host: "/", turn: make(chan struct{}, 1), by: deadlines{control: controlDeadline, create: createDeadline, load: loadDeadline}}
+	if via == nil {
+		d.via = d.dial
+	}
 	d.http = &http.Client{
-		Transport:     newBounded(d.dial),
+		Transport:     newBounded(d.via),
 		CheckRedirect: client.CheckRedirect,
 	}
 	// The order matters: the host option wants the client's own transport, which is replaced next.
@@ -71,8 +80,12 @@ func (d *Driver) dial(ctx context.Context) (net.Conn, error) {
 // pin negotiates the API version once: the newest that both sides speak. Later calls keep it, so
 // that the shape of every reply of one run is one version's.
 func (d *Driver) pin(ctx context.Context) (string, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done(): // a caller that gives up needn't wait for another's negotiation
+		return "", &executor.Fault{Call: "ping", Err: ctx.Err()}
+	}
 	if d.pinned != "" {
 		return d.pinned, nil
 	}

@@ -25,6 +25,7 @@ type container struct {
 	layer      string // ID of its writable layer
 
 	running, paused, removed, everStarted bool
+	twin                                  bool // made by somebody else's action
 	oom                                   bool
 	pid, exitCode                         int
 	failure                               string

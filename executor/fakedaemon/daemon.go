@@ -34,6 +34,8 @@ type Daemon struct {
 	server   *http.Server
 	served   chan struct{}         // closed when server has ended
 	conns    map[net.Conn]struct{} // taken over from the server
+	shown    net.Listener          // with Options.Memory: what lies at the socket's path
+	dialled  *memory               // with Options.Memory: what Dial reaches
 	requests []*Request
 	faults   []*armed
 	late     []*lateCall
@@ -97,10 +99,28 @@ func (d *Daemon) newWorld() *world {
 	return w
 }
 
-func (d *Daemon) serve(l net.Listener) {
+// listen opens the socket and serves it, or with Options.Memory shows it and serves Dial.
+func (d *Daemon) listen() error {
+	l, err := net.Listen("unix", d.Socket)
+	if err != nil {
+		return fmt.Errorf("fake daemon: %w", err)
+	}
 	// The socket is removed by Close and Restart themselves: with the listener's own removal a
 	// restarted daemon's socket could go with its predecessor.
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if !d.opts.Memory {
+		d.serve(l)
+		return nil
+	}
+	m := newMemory()
+	d.mu.Lock()
+	d.shown, d.dialled = l, m
+	d.mu.Unlock()
+	d.serve(m)
+	return nil
+}
+
+func (d *Daemon) serve(l net.Listener) {
 	server := &http.Server{Handler: http.HandlerFunc(d.handle), ErrorLog: log.New(io.Discard, "", 0)}
 	served := make(chan struct{})
 	d.mu.Lock()

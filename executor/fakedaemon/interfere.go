@@ -142,6 +142,7 @@ func (d *Daemon) twin(c *container, name string, labels bool) *container {
 	t := &container{
 		d: d, w: c.w, id: d.newID(), name: name, created: d.now(), image: c.image, imageAsked: c.imageAsked, path: c.path, args: c.args,
 		config: c.config, host: c.host, mounts: c.mounts, layer: d.newID(), endpoints: map[string]*endpoint{},
+		twin: true,
 	}
 	if !labels {
 		t.config.Labels = map[string]string{}

@@ -2,8 +2,6 @@ package fakedaemon
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,6 +12,7 @@ import (
 type Options struct {
 	Engine Engine // zero = Engine20()
 	Socket string // "" = a new one in a private temporary directory (Start)
+	Memory bool   // requests come through Daemon.Dial alone; the socket lies there and is never served
 	Seed   string // makes every ID; "" = random, so that no two daemons share one
 
 	Images   []Image            // there from the start
@@ -72,10 +71,8 @@ func Listen(opts Options) (*Daemon, error) {
 			return nil, err
 		}
 	}
-	l, err := net.Listen("unix", opts.Socket)
-	if err != nil {
-		return nil, fmt.Errorf("fake daemon: %w", err)
+	if err := d.listen(); err != nil {
+		return nil, err
 	}
-	d.serve(l)
 	return d, nil
 }

@@ -1,10 +1,6 @@
 package fakedaemon
 
-import (
-	"fmt"
-	"net"
-	"os"
-)
+import "os"
 
 // cut ends the server and every connection.
 func (d *Daemon) cut() {
@@ -19,6 +15,9 @@ func (d *Daemon) cut() {
 	d.mu.Unlock()
 	server.Close() // closes the listener and all connections the server still owns
 	<-served
+	if d.shown != nil {
+		d.shown.Close() // an error leaves nothing to do: the path goes next
+	}
 	os.Remove(d.Socket) // gone already is as good
 }
 
@@ -37,12 +36,7 @@ func (d *Daemon) Restart() error {
 	d.log = nil
 	d.mu.Unlock()
 	d.cut()
-	l, err := net.Listen("unix", d.Socket)
-	if err != nil {
-		return fmt.Errorf("fake daemon: %w", err)
-	}
-	d.serve(l)
-	return nil
+	return d.listen()
 }
 
 // Replace puts another daemon behind the socket: another engine ID and, if empty, no container or

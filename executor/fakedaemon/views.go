@@ -16,6 +16,7 @@ type Container struct {
 	OOMKilled bool
 	PID       int
 	Starts    bool // it was started at least once
+	Twin      bool // somebody else's action made it
 	Hidden    bool // it belongs to a daemon that has been replaced
 }
 
@@ -34,7 +35,7 @@ func (d *Daemon) Containers() []Container {
 		for _, c := range w.containers {
 			all = append(all, Container{
 				ID: c.id, Name: c.name, Labels: maps.Clone(c.config.Labels), Status: c.status(), ExitCode: c.exitCode, OOMKilled: c.oom,
-				PID: c.pid, Starts: c.everStarted, Hidden: w != d.world,
+				PID: c.pid, Starts: c.everStarted, Hidden: w != d.world, Twin: c.twin,
 			})
 		}
 	}

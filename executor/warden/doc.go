@@ -1,6 +1,5 @@
 // Package warden runs attempts against the ledger: it locks and claims one, puts its source in
 // place, lets package executor drive the container, removes the source and finishes the attempt.
-// It also ends attempts in place of their runners: for an operator, and unattended.
 // Whatever it knows it reads from events, and whatever it does is an event first.
 //
 // Words: a home is the directory that ledger, keys, locks and snapshots lie in; the lock of an
@@ -14,15 +13,6 @@
 //	w := warden.New(warden.Config{Home: home, Journal: j, Driver: d, Watchdog: dog, …})
 //	res, err := w.Run(ctx, warden.RunRequest{Attempt: "nightly-7", Path: "/src/project", Accepted: accepted}, progress)
 //	os.Exit(res.Verdict.Exit)
-//
-// An attempt is taken from its runner by a fence, an event that makes the next generation: nothing
-// the runner appends afterwards is stored. Then its custody is closed by the same steps a runner
-// takes, its directories are removed and it is finished; what can't be confirmed gone leaves it
-// running, with the generation to retry at. A supervisor does so for the attempts of this home whose
-// lock is free:
-//
-//	res, err := w.Recover(ctx, warden.RecoverRequest{Attempt: "nightly-7", Generation: 1, By: evidence.FencedByCancel, Reason: "…"}, progress)
-//	met, err := w.Supervise(ctx, warden.Pass{Lister: projection, Audit: true}, progress)
 //
 // What lies in a home for an attempt:
 //

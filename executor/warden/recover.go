@@ -146,12 +146,8 @@ func sameHome(a, b evidence.HomeIdentity) bool {
 	return *a.Machine == *b.Machine
 }
 
-// recover fences under the caller's ctx; what follows has RecoverBound, and its records no bound but the
-// journal's own patience.
 func (w *Warden) recover(ctx context.Context, req RecoverRequest, progress executor.Progress) (Result, error) {
 	life := context.WithoutCancel(ctx)
-	bound, end := context.WithTimeout(life, RecoverBound)
-	defer end()
 	reason, err := w.keepWords(life, req.Reason)
 	if err != nil {
 		return Result{}, err
@@ -160,7 +156,7 @@ func (w *Warden) recover(ctx context.Context, req RecoverRequest, progress execu
 	if err != nil {
 		return Result{}, err
 	}
-	c := &recovery{Warden: w, req: req, life: life, bound: bound, rec: &recorder{journal: w.Journal, appender: p}, appender: p}
+	c := &recovery{Warden: w, req: req, life: life, rec: &recorder{journal: w.Journal, appender: p}, appender: p}
 	res, err := c.end(progress)
 	if errors.Is(err, journal.ErrFenced) { // another recovery took over
 		now, readErr := w.Journal.Attempt(life, req.Attempt)
@@ -193,8 +189,7 @@ func (w *Warden) keepWords(ctx context.Context, text string) (*evidence.BlobRef,
 type recovery struct {
 	*Warden
 	req      RecoverRequest
-	life     context.Context // of records
-	bound    context.Context // of daemon calls
+	life     context.Context
 	rec      *recorder
 	appender *journal.Appender
 }
@@ -205,7 +200,7 @@ func (c *recovery) end(progress executor.Progress) (Result, error) {
 	if fold.State == evidence.StateFinished {
 		return c.result()
 	}
-	err := c.reconciler(c.rec, progress).Reconcile(c.bound, fold.Custodies.Open()...)
+	err := c.reconciler(c.rec, progress).Reconcile(c.life, fold.Custodies.Open()...)
 	if err != nil {
 		return c.stand(), err
 	}

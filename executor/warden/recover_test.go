@@ -182,18 +182,6 @@ func TestRecoverClearsDirectories(t *testing.T) {
 	require.DirExists(t, filepath.Join(y.home, "execution", "two", "1", "snapshot-of-another"))
 }
 
-// req B6, req G7: a copy that its runner never recorded goes too, and its removal is on record.
-func TestRecoverClearsUnrecordedCopies(t *testing.T) {
-	y := newYard(t, fakedaemon.Options{})
-	h := y.die(t, "one", claimed)
-	y.leave(t, h.id, "snapshot-half")
-	res, err := y.recoverBy(t, h.id, 1, evidence.FencedByRecover)
-	require.NoError(t, err)
-	require.Equal(t, evidence.SnapshotGone, res.Record.Snapshot)
-	y.atRest(t, h)
-	y.sound(t)
-}
-
 // req G7: a directory that a link stands for is not entered, and the record says that it is left.
 func TestRecoverFollowsNoLink(t *testing.T) {
 	for _, which := range []string{"execution", "execution/one", "execution/one/1"} {

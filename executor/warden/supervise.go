@@ -34,6 +34,7 @@ const (
 	ActionWaiting     Action = "waiting"     // a recovery failed a short while ago
 	ActionUnlisted    Action = "unlisted"    // the lister doesn't know it; the full scan does
 	ActionFailed      Action = "failed"      // something broke
+	ActionUnknown     Action = "unknown"     // a container with our labels that no custody names: only shown
 )
 
 // Supervised is one attempt, or one thing, that a pass met.
@@ -200,7 +201,9 @@ func (w *Warden) superviseOne(ctx context.Context, id evidence.AttemptID, patien
 		}
 	}
 	req := RecoverRequest{Attempt: id, Generation: a.Fold.Generation, By: evidence.FencedBySupervise}
-	res, err := w.recover(ctx, req, progress)
+	life, end := context.WithTimeout(context.WithoutCancel(ctx), RecoverBound)
+	defer end()
+	res, err := w.recover(life, req, progress)
 	finished = res.Finished
 	return said(res, err)
 }

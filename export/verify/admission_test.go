@@ -2,9 +2,6 @@ package verify_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -304,80 +301,4 @@ func TestPathsAreDecidedAgain(t *testing.T) {
 		r = verify.Verify(withheld, verify.Policy{Trust: verify.TrustLedger(f.Identity), AllowWithheld: []bundle.Class{bundle.ClassSource}})
 		require.NotEqual(t, verify.Fail, r.Check(verify.CheckAdmission).Result, "what is missing is said elsewhere")
 	}
-}
-
-// Whoever writes, whoever audits and whoever holds a bundle decide alike, over random histories with
-// lost races.
-//
-// req H2 req H5 req F1
-func TestThreeDecideAlike(t *testing.T) {
-	ends := map[string]int{}
-	for seed := range uint64(40) {
-		rng := rand.New(rand.NewPCG(seed, 3))
-		f := exporttest.New(t)
-		j := journal.New(journal.Config{Ledger: f.Ledger, Actor: "operator"})
-		late := journal.New(journal.Config{Ledger: &outrun{Ledger: f.Ledger, j: j, when: func() bool { return rng.IntN(3) == 0 }}, Actor: "late"})
-		first := evidencetest.Success()
-		first.Registered.Attempt = "a0"
-		f.Change(t, "fix", first)
-		first.Exited.ExitCode = rng.Int64N(2)
-		f.Run(t, first)
-		names, stands := []evidence.AttemptID{"a0"}, false
-		for step := 1; step < 8; step++ {
-			ch, err := j.Change(context.Background(), "fix")
-			require.NoError(t, err)
-			b, bound := ch.Fold.Binding()
-			policy, err := j.Policy(context.Background(), "main")
-			require.NoError(t, err)
-			switch k := rng.IntN(6); {
-			case k < 3 && bound && ch.Fold.Context.Epoch == policy.Fold.Epoch:
-				h := evidencetest.Success()
-				h.Registered.Attempt = evidence.AttemptID(fmt.Sprint("a", step))
-				f.Bind(t, b, h)
-				h.Exited.ExitCode = rng.Int64N(2)
-				f.Run(t, h)
-				names = append(names, h.Registered.Attempt)
-			case k == 3:
-				_, err := j.Integrate(context.Background(), "fix")
-				var refused *journal.NotAdmittedError
-				require.True(t, err == nil || errors.As(err, &refused), "%v", err)
-			case k == 4 && rng.IntN(3) == 0:
-				_, err := j.AdvanceEpoch(context.Background(), "main")
-				require.NoError(t, err)
-			default:
-				_, err := late.Approve(context.Background(), "fix", nil)
-				var refused *journal.NotAdmittedError
-				var void *journal.VoidJudgementError
-				require.True(t, err == nil || errors.As(err, &refused) || errors.As(err, &void), "%v", err)
-				stands = stands || err == nil
-				ends[fmt.Sprintf("%T", err)]++
-			}
-		}
-		m := &journal.Meaning{}
-		for e, err := range f.Ledger.ReadAll(context.Background(), 0) {
-			require.NoError(t, err)
-			require.NoError(t, m.Visit(e), "seed %d", seed)
-		}
-		require.Empty(t, m.Unread())
-		r := court{f, j}.verify(t, f.Export(t, export.Request{Attempts: names[:1]}), verify.Authentic)
-		require.Equal(t, verify.Valid, r.Verdict, "seed %d: %v", seed, r.Checks)
-		require.Equal(t, stands, r.Check(verify.CheckAdmission).Result == verify.Pass, "seed %d: %v", seed, r.Check(verify.CheckAdmission))
-	}
-	require.Len(t, ends, 3, "%v", ends)
-}
-
-// outrun lets the epoch move on before an approval is stored, now and then.
-type outrun struct {
-	ledger.Ledger
-	j    *journal.Journal
-	when func() bool
-}
-
-func (o *outrun) Append(ctx context.Context, s ledger.StreamID, v ledger.Version, events ...ledger.Prepared) (ledger.Appended, error) {
-	if events[0].Type == "ContextApproved" && o.when() {
-		if _, err := o.j.AdvanceEpoch(ctx, "main"); err != nil {
-			return ledger.Appended{}, err
-		}
-	}
-	return o.Ledger.Append(ctx, s, v, events...)
 }

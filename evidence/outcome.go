@@ -49,23 +49,23 @@ var causes = []Cause{
 	{"runtime_changed_before_start", OutcomeUnavailable, 4, "the daemon before start is not the one before create", func(a *Attempt) bool { return a.BeforeStart != nil && !a.sameRuntime(a.BeforeStart) }},
 	{"isolation_refused", OutcomeUnavailable, 4, "a control of the created container differs, is missing or can't be read", func(a *Attempt) bool { return a.Isolation != nil && !a.Isolation.holds(a.Registered.Table) }},
 	{"start_failed", OutcomeIncomplete, 5, "the daemon could not start the command", func(a *Attempt) bool { return a.Run.StartFailed != nil }},
-	{"not_started", OutcomeIncomplete, 5, "nothing was started, and nothing says why", func(a *Attempt) bool { return !a.Run.Started }},
+	{"not_started", OutcomeIncomplete, 5, "the command was not started", func(a *Attempt) bool { return !a.Run.Started }},
 	{"interfered", OutcomeIncomplete, 5, "somebody else acted on the container, or it changed after it was inspected", func(a *Attempt) bool { return a.Run.Exited != nil && len(a.Run.Exited.Interference) > 0 }},
 	{"kernel_unequal", OutcomeIncomplete, 5, "the kernel showed a control other than expected", (*Attempt).kernelUnequal},
 	{"timeout", OutcomeTimedOut, 5, "the command exceeded its wall time", func(a *Attempt) bool { return a.stopCause() == StopTimeout }},
 	{"cancelled", OutcomeCancelled, 5, "cancelled by signal", func(a *Attempt) bool { return a.stopCause() == StopCancelled }},
 	{"output_limit", OutcomeOutputLimit, 5, "the command wrote more than its output bound", func(a *Attempt) bool { return a.stopCause() == StopOutput }},
-	{"exit_not_observed", OutcomeIncomplete, 5, "the end of the command was not observed", func(a *Attempt) bool { return a.Run.Exited == nil }},
+	{"exit_not_observed", OutcomeIncomplete, 5, "the end of the command was not observed", func(a *Attempt) bool { return a.Run.Started && a.Run.Exited == nil }},
 	{"stop_unrecorded", OutcomeIncomplete, 5, "the container was killed before the cause could be stored", func(a *Attempt) bool { return a.Run.Exited != nil && a.Run.Exited.Unrecorded != "" }},
-	{"runtime_changed", OutcomeIncomplete, 5, "the daemon after the exit is not the one before", func(a *Attempt) bool { return !a.sameRuntime(a.AfterExit) }},
+	{"runtime_changed", OutcomeIncomplete, 5, "the daemon after the exit is not the one before", func(a *Attempt) bool { return a.Run.Started && !a.sameRuntime(a.AfterExit) }},
 	{"invalid_state", OutcomeIncomplete, 5, "the stopped container was not in the state exited", func(a *Attempt) bool { return a.Run.Exited != nil && a.Run.Exited.Status != "exited" }},
 	{"oom", OutcomeIncomplete, 5, "memory ran out", (*Attempt).oomSeen},
 	{"transport_fault", OutcomeIncomplete, 5, "a daemon call failed or stayed unanswered", (*Attempt).faulted},
 	{"exit_137", OutcomeIncomplete, 5, "exit status 137: killed, whatever sent the signal", func(a *Attempt) bool { return a.exit() == 137 }},
 	{"oom_unknown", OutcomeIncomplete, 5, "the event source could not rule out that memory ran out", func(a *Attempt) bool { return a.Run.Exited != nil && a.Run.Exited.OOMEvent != OOMNone }},
-	{"capture_incomplete", OutcomeIncomplete, 5, "the output was not captured to its end", func(a *Attempt) bool { return a.Run.Output == nil || a.Run.Output.incomplete() }},
-	{"snapshot_left", OutcomeIncomplete, 5, "the source snapshot could not be removed", func(a *Attempt) bool { return a.Snapshot != SnapshotGone }},
-	{"cleanup_missing", OutcomeIncomplete, 5, "no removal of the container was observed", func(a *Attempt) bool { return !a.removed() }},
+	{"capture_incomplete", OutcomeIncomplete, 5, "the output was not captured to its end", (*Attempt).captureIncomplete},
+	{"snapshot_left", OutcomeIncomplete, 5, "the source snapshot could not be removed", (*Attempt).snapshotLeft},
+	{"cleanup_missing", OutcomeIncomplete, 5, "no removal of the container was observed", func(a *Attempt) bool { return a.Run.Started && !a.removed() }},
 	{"exit_nonzero", OutcomeFailed, 1, "the command exited with a non-zero status", func(a *Attempt) bool { return a.exit() != 0 }},
 }
 
@@ -138,6 +138,19 @@ func (a *Attempt) exit() int64 {
 func (a *Attempt) faulted() bool {
 	return a.Run.Exited != nil && len(a.Run.Exited.Faults) > 0 ||
 		slices.ContainsFunc(a.Run.Stops, func(s StopOrdered) bool { return s.Cause == StopFault })
+}
+
+// What a run that never started doesn't have is no cause: not_started says it once.
+
+func (a *Attempt) captureIncomplete() bool {
+	if a.Run.Output == nil {
+		return a.Run.Started
+	}
+	return a.Run.Output.incomplete()
+}
+
+func (a *Attempt) snapshotLeft() bool {
+	return a.Snapshot == SnapshotKept || a.Run.Started && a.Snapshot != SnapshotGone
 }
 
 func (o *OutputCaptured) incomplete() bool {

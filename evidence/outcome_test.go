@@ -64,6 +64,9 @@ var exclusive = map[[2]string]bool{
 	{"timeout", "cancelled"}:                     true,
 	{"timeout", "output_limit"}:                  true,
 	{"cancelled", "output_limit"}:                true,
+	{"not_started", "exit_not_observed"}:         true, // what never started lacks nothing else
+	{"not_started", "runtime_changed"}:           true,
+	{"not_started", "cleanup_missing"}:           true,
 	{"interfered", "exit_not_observed"}:          true, // without an exit event none of its fields holds
 	{"exit_not_observed", "stop_unrecorded"}:     true,
 	{"exit_not_observed", "invalid_state"}:       true,

@@ -70,6 +70,10 @@ func (v *verification) run(file []byte) {
 }
 
 func (v *verification) envelope(file []byte) bool {
+	if t := v.policy.Trust; !t.None() {
+		id := evidence.KeyIDOf(t.key)
+		v.report.Keys.Trusted = &id
+	}
 	env, err := bundle.UnmarshalEnvelope(file)
 	if err != nil {
 		v.report.fail(CheckEnvelope, "%v", err)
@@ -78,10 +82,6 @@ func (v *verification) envelope(file []byte) bool {
 	v.env = env
 	kid := env.Protected.KeyID
 	v.report.Keys.Signed = &kid
-	if t := v.policy.Trust; !t.None() {
-		id := evidence.KeyIDOf(t.key)
-		v.report.Keys.Trusted = &id
-	}
 	v.report.pass(CheckEnvelope, "COSE_Sign1, %d bytes", len(file))
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/baildock/baildock/executor/warden"
@@ -72,6 +73,58 @@ func run(verb string, args []string) error {
 	case "parent": // outlives a child that memory killed, and exits 0
 		err := exec.Command("/subject", "hog").Run()
 		fmt.Println("the child ended:", err)
+	case "signal": // sends itself a signal, and goes on if it can
+		n, err := strconv.Atoi(args[0])
+		if err != nil {
+			return err
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.Signal(n)); err != nil {
+			return err
+		}
+		time.Sleep(200 * time.Millisecond)
+	case "murder": // kills a child, and passes its status on as a shell does if asked to
+		child := exec.Command("/subject", "sleep", "1h")
+		if err := child.Start(); err != nil {
+			return err
+		}
+		if err := child.Process.Kill(); err != nil {
+			return err
+		}
+		fmt.Println("the child ended:", child.Wait())
+		if len(args) > 0 {
+			os.Exit(128 + 9)
+		}
+	case "hold": // some memory, all of it used
+		n, err := strconv.Atoi(args[0])
+		if err != nil {
+			return err
+		}
+		b := make([]byte, n<<20)
+		for i := range b {
+			b[i] = byte(i)
+		}
+		fmt.Println("held", len(b), b[len(b)-1])
+	case "bomb": // processes until there can be no more
+		n := 0
+		for ; n < 1000; n++ {
+			if err := exec.Command("/subject", "sleep", "1h").Start(); err != nil {
+				break
+			}
+		}
+		if n == 1000 {
+			return fmt.Errorf("processes have no bound")
+		}
+		fmt.Println("bounded")
+	case "orphan": // leaves a child behind that writes later
+		child := exec.Command("/subject", "late")
+		child.Stdout = os.Stdout
+		if err := child.Start(); err != nil {
+			return err
+		}
+		fmt.Println("gone")
+	case "late":
+		time.Sleep(time.Second)
+		fmt.Println("late")
 	case "report":
 		return warden.ProbeSelf(os.Stdout)
 	default:

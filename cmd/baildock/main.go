@@ -106,6 +106,7 @@ func (p *program) verbs() []*cli.Command {
 		imageCommand(p),
 		recipeCommand(p),
 		sourceCommand(p),
+		schemaCommand(p),
 		versionCommand(p),
 		completionCommand(p),
 		wordsCommand(p),

@@ -23,12 +23,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"baildock": main, "baildock-kms": withFakeKMS})
+	testscript.Main(m, map[string]func(){"baildock": checkedMain, "baildock-kms": withFakeKMS})
 }
 
-// scripts runs every script of a directory and fails when there are fewer than expected.
-func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) error) {
+// scripts runs every script of a directory and fails when there are fewer than expected, or when none of
+// them printed a document of a named schema.
+func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) error, documents ...string) {
 	t.Helper()
+	held := holdDocuments(t, documents...)
 	found, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(found), atLeast, "scripts in %s", dir)
@@ -38,6 +40,7 @@ func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) 
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
+			e.Setenv(documentsEnv, held)
 			e.Setenv("IMAGE", "sha256:"+strings.Repeat("01", 32))
 			if setup == nil {
 				return nil
@@ -120,7 +123,7 @@ func withFakeKMS() {
 	kms.AddProvider(fake.ReferenceScheme, func(ctx context.Context, _ string, hash crypto.Hash, _ ...signature.RPCOption) (kms.SignerVerifier, error) {
 		return fake.LoadSignerVerifier(context.WithValue(ctx, fake.KmsCtxKey{}, crypto.PrivateKey(key)), hash)
 	})
-	main()
+	checkedMain()
 }
 
 // keyid sets a variable to the ID of a key in the JSON that the last command printed:

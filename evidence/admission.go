@@ -205,7 +205,7 @@ func Admit(c Case) Decision {
 	b := &bench{c: c}
 	b.change()
 	b.attempts()
-	d := Decision{Admitted: true, Rulings: b.rulings, Relied: b.relied, Tally: b.tally}
+	d := Decision{Admitted: true, Rulings: b.rulings, Relied: append([]AttemptRelied{}, b.relied...), Tally: b.tally}
 	for _, r := range d.Rulings {
 		if !r.Holds && r.Attempt == "" {
 			d.Admitted = false

@@ -68,7 +68,7 @@ func (g *gatherer) blob(ctx context.Context, c bundle.Class, d bundle.BlobDigest
 	case errors.As(err, &absent):
 		g.missing[d] = bundle.Missing{Digest: d, Class: c, Why: bundle.Absent}
 	case err != nil:
-		return fmt.Errorf("export: blob sha256:%x: %w", d, err)
+		return fmt.Errorf("export: blob %s: %w", d, err)
 	case g.withhold[c]:
 		if err := withholdable(c, b.Data); err != nil {
 			return err

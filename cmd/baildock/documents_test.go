@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -172,7 +173,7 @@ func holdDocuments(t *testing.T, names ...string) string {
 		for _, name := range names {
 			require.True(t, seen[name], "no script printed a document of schema %s", name)
 		}
-		t.Logf("%d documents of %d schemas held", len(found), len(seen))
+		t.Logf("%d documents held, of schemas %v", len(found), slices.Sorted(maps.Keys(seen)))
 	})
 	return dir
 }

@@ -34,6 +34,6 @@ func TestFakeScripts(t *testing.T) {
 		e.Setenv("SOCKET", daemon.Socket)
 		e.Setenv("IMAGE", id)
 		return nil
-	})
+	}, "attempt", "candidate", "change", "judgement")
 	require.Empty(t, daemon.Containers(), fmt.Sprint("every container was removed"))
 }

@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -73,6 +74,12 @@ type Event struct {
 
 // BlobDigest names a blob as an event names it: plain or salted SHA-256.
 type BlobDigest [sha256.Size]byte
+
+// String returns `sha256:` and 64 hex digits.
+func (d BlobDigest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
+
+// MarshalText writes what String returns.
+func (d BlobDigest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // Blob is a blob's bytes.
 type Blob struct {

@@ -90,6 +90,8 @@ func (v *verification) describe() {
 func (v *verification) describeOne(j *judged) Attempt {
 	g := j.fold.Registered
 	a := Attempt{Attempt: g.Attempt, Index: j.finished, RecordDigest: j.record.Digest(), Record: j.record}
+	// An empty list is one in JSON too; CBOR writes both alike.
+	a.Record.Causes, a.Record.Reductions, a.Record.Cleanup = listed(a.Record.Causes), listed(a.Record.Reductions), listed(a.Record.Cleanup)
 	var r evidence.Recipe
 	if v.read(bundle.BlobDigest(g.Recipe), &r) {
 		a.Recipe = &r
@@ -133,6 +135,8 @@ func (v *verification) describeOne(j *judged) Attempt {
 	}
 	return a
 }
+
+func listed[T any](s []T) []T { return append([]T{}, s...) }
 
 // read decodes a held blob named by its plain digest. Whether it is well-formed was checked.
 func (v *verification) read(d bundle.BlobDigest, into any) bool {

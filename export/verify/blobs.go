@@ -29,13 +29,13 @@ func (v *verification) blobs() {
 	}
 	for _, b := range v.payload.Blobs {
 		if _, named := classes[b.Digest]; !named {
-			v.report.fail(CheckBlobs, "blob sha256:%x is held and no event names it", b.Digest)
+			v.report.fail(CheckBlobs, "blob %s is held and no event names it", b.Digest)
 			return
 		}
 	}
 	for _, m := range v.payload.Missing {
 		if class, named := classes[m.Digest]; !named || class != m.Class {
-			v.report.fail(CheckBlobs, "blob sha256:%x is called missing from %s; no event names it so", m.Digest, m.Class)
+			v.report.fail(CheckBlobs, "blob %s is called missing from %s; no event names it so", m.Digest, m.Class)
 			return
 		}
 	}
@@ -57,16 +57,16 @@ func (v *verification) blobs() {
 func (v *verification) mention(m bundle.Mention, classes map[bundle.BlobDigest]bundle.Class) error {
 	for _, d := range m.Digests() {
 		if c, twice := classes[d]; twice && c != m.Class {
-			return fmt.Errorf("blob sha256:%x is named as %s and as %s", d, c, m.Class)
+			return fmt.Errorf("blob %s is named as %s and as %s", d, c, m.Class)
 		}
 		classes[d] = m.Class
 		if _, held := v.payload.Blob(d); !held && !v.missing(d) {
-			return fmt.Errorf("blob sha256:%x (%s) is named and neither held nor called missing", d, m.Class)
+			return fmt.Errorf("blob %s (%s) is named and neither held nor called missing", d, m.Class)
 		}
 	}
 	if m.Ref == nil {
 		if b, held := v.payload.Blob(m.Plain); held && sha256.Sum256(b) != m.Plain {
-			return fmt.Errorf("blob sha256:%x has another digest", m.Plain)
+			return fmt.Errorf("blob %s has another digest", m.Plain)
 		}
 		return nil
 	}

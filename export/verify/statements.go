@@ -68,7 +68,7 @@ func (r *Report) any(f func(Attempt) bool) bool { return slices.ContainsFunc(r.A
 
 // statements returns what applies to a report, in the order of the catalogue.
 func statements(r *Report) []Statement {
-	var out []Statement
+	out := []Statement{}
 	for _, s := range catalogue {
 		if s.when(r) {
 			out = append(out, s.Statement)

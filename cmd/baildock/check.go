@@ -150,7 +150,11 @@ func (p *program) runRegistered(c *cli.Context, h *home, e engine, name string, 
 	if err := source.Check(c.Context, subject, e.reserved); err != nil {
 		return err
 	}
-	return p.perform(c, h, e, r)
+	w, err := h.warden(c, e)
+	if err != nil {
+		return err
+	}
+	return p.perform(c, h, w, r)
 }
 
 func (p *program) showView(c *cli.Context, v attemptView) error {

@@ -82,13 +82,20 @@ func (p *program) run(c *cli.Context) error {
 	return p.withEngine(c, func(e engine) error {
 		e.reserved = reserved
 		return withHome(c, actorRunner, func(h *home) error {
-			_, err := h.journal.Register(c.Context, journal.Registration{
+			w, err := h.warden(c, e)
+			if err != nil {
+				return err
+			}
+			if err := w.Ready(); err != nil {
+				return err
+			}
+			_, err = h.journal.Register(c.Context, journal.Registration{
 				Attempt: id, Subject: subject.Subject, Recipe: cmd.recipe, Environment: cmd.env,
 			})
 			if err != nil {
 				return err
 			}
-			return p.perform(c, h, e, warden.RunRequest{Attempt: id, Path: subject.Path, Accepted: reductions})
+			return p.perform(c, h, w, warden.RunRequest{Attempt: id, Path: subject.Path, Accepted: reductions})
 		})
 	})
 }
@@ -120,11 +127,7 @@ func (p *program) withEngine(c *cli.Context, work func(engine) error) (err error
 }
 
 // perform runs a registered attempt and prints where it stands.
-func (p *program) perform(c *cli.Context, h *home, e engine, req warden.RunRequest) error {
-	w, err := h.warden(c, e)
-	if err != nil {
-		return err
-	}
+func (p *program) perform(c *cli.Context, h *home, w *warden.Warden, req warden.RunRequest) error {
 	p.recoverFirst(c.Context, w)
 	finishTee := p.teeInto(c, &req)
 	res, runErr := w.Run(c.Context, req, p.ui.stage)

@@ -80,7 +80,7 @@ func (w *Warden) Run(ctx context.Context, req RunRequest, progress executor.Prog
 	if progress == nil {
 		progress = func(string, string) {}
 	}
-	if err := w.ready(); err != nil {
+	if err := w.Ready(); err != nil {
 		return Result{}, err
 	}
 	lock, err := w.Home.Lock(req.Attempt)
@@ -125,8 +125,10 @@ func (w *Warden) Run(ctx context.Context, req RunRequest, progress executor.Prog
 	return res, errors.Join(err, finishErr)
 }
 
-// ready refuses what would make a run fail later.
-func (w *Warden) ready() error {
+// Ready refuses a home where a run would fail later: one on a network filesystem, or with a disk
+// that is nearly full (*NoSpaceError). Run asks it too; a caller that registers first asks before,
+// so that nothing is recorded.
+func (w *Warden) Ready() error {
 	if w.Local != nil {
 		if err := w.Local(w.Home.Dir); err != nil {
 			return err

@@ -29,7 +29,7 @@ func explain(err error, path, doing string) error {
 	case sqlite3.READONLY, sqlite3.PERM:
 		why = "it can't be written; check its permissions and whether the file system is mounted read-only"
 	case sqlite3.IOERR:
-		why = "its disk reported an error; check the disk and the system log"
+		why = "its disk reported an error; see that it isn't full, then check the disk and the system log"
 	case sqlite3.CANTOPEN:
 		why = "it can't be opened; check that the path exists and is readable"
 	case sqlite3.NOMEM:

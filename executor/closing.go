@@ -89,9 +89,14 @@ func (c *closing) find(lost error, ruledOut func() bool) bool {
 		return c.open(evidence.CleanupUnverifiable, OpenAmbiguous, lost)
 	}
 	c.id = ids[0]
-	err = c.look()
-	if err == nil && !c.carriesLabels() {
-		// An ID that an inspection contradicts is not ours to keep.
+	// An ID is ours once an inspection showed both labels. One that was listed and can't be inspected
+	// is not kept: its absence would close custody of a container that it perhaps never was.
+	switch err := c.look(); {
+	case errors.Is(err, ErrAbsent):
+		return c.open(evidence.CleanupUnverifiable, OpenLookup, fmt.Errorf("container %s was listed with our labels and is gone", c.id.Hex()))
+	case err != nil:
+		return c.open(evidence.CleanupUnverifiable, OpenUnreadable, err)
+	case !c.carriesLabels():
 		return c.foreign()
 	}
 	c.recorded = c.record(evidence.ContainerCreated{Handle: c.handle, Container: c.id, Discovered: true})
@@ -99,9 +104,6 @@ func (c *closing) find(lost error, ruledOut func() bool) bool {
 		// The ledger doesn't know the ID and nothing was started. Removed now, its custody could never
 		// be closed; left alone, it is found by its labels again (law 2, req E5).
 		return false
-	}
-	if err != nil && !errors.Is(err, ErrAbsent) {
-		return c.open(evidence.CleanupUnverifiable, OpenUnreadable, err)
 	}
 	return true
 }

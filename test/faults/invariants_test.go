@@ -149,7 +149,7 @@ func (s *site) intents(t testing.TB, a journal.Attempt) {
 	for _, r := range s.requests(fakedaemon.CallRemove) {
 		at, ok := s.watched.durable("RemovalOrdered")
 		if !ok || r.Seq <= s.taken && r.Seq <= at {
-			// Decision 0060: with the ID on record, a failed append doesn't keep a container alive.
+			// Decision 0011: with the ID on record, a failed append doesn't keep a container alive.
 			require.Positive(t, s.watched.unacknowledged(), "a removal without a durable order: %s", types(a))
 			continue
 		}

@@ -194,7 +194,7 @@ func (s *site) snapshots(t testing.TB) []string {
 // calm takes every fault back and lets whatever was late come.
 func (s *site) calm() {
 	s.daemon.ClearFaults()
-	for range 8 { // a fault that hit several calls replaced the daemon as often
+	for range 64 { // a fault that hit several calls replaced the daemon as often
 		s.daemon.Restore()
 	}
 	s.daemon.CompleteLate()

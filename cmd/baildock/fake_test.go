@@ -31,9 +31,10 @@ func TestFakeScripts(t *testing.T) {
 		daemon.Script(name, fakedaemon.Program{Steps: steps})
 	}
 	scripts(t, filepath.Join("testdata", "fake"), 2, func(e *testscript.Env) error {
+		e.Values[daemonKey{}] = daemon
 		e.Setenv("SOCKET", daemon.Socket)
 		e.Setenv("IMAGE", id)
 		return nil
-	}, "attempt", "candidate", "change", "judgement")
+	}, "attempt", "candidate", "change", "images", "judgement", "rerun")
 	require.Empty(t, daemon.Containers(), fmt.Sprint("every container was removed"))
 }

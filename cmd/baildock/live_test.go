@@ -46,5 +46,5 @@ func TestLiveScripts(t *testing.T) {
 		}
 		e.Setenv("ACCEPT", strings.Join(accept, " "))
 		return nil
-	}, "attempt", "image", "images")
+	})
 }

@@ -101,6 +101,7 @@ func (p *program) verbs() []*cli.Command {
 		exportCommand(p),
 		verifyCommand(p),
 		reportCommand(p),
+		rerunCommand(p),
 		inspectCommand(p),
 		keyCommand(p),
 		imageCommand(p),

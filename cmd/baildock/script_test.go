@@ -19,6 +19,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature/kms/fake"
 	"github.com/stretchr/testify/require"
 
+	"github.com/baildock/baildock/executor/fakedaemon"
 	"github.com/baildock/baildock/export/bundle"
 )
 
@@ -54,6 +55,7 @@ func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) 
 			"sql":   sql,
 			"keyid": keyid,
 			"note":  noteOf,
+			"says":  says,
 		},
 	})
 }
@@ -102,6 +104,18 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	b[bit/8] ^= 1 << (bit % 8)
 	ts.Check(os.WriteFile(path, b, 0o644))
+}
+
+// daemonKey is where a script's fake daemon lies.
+type daemonKey struct{}
+
+// says changes what a program of the fake daemon prints from now on: says PROGRAM TEXT
+func says(ts *testscript.TestScript, neg bool, args []string) {
+	daemon, ok := ts.Value(daemonKey{}).(*fakedaemon.Daemon)
+	if neg || len(args) != 2 || !ok {
+		ts.Fatalf("usage: says PROGRAM TEXT, with a fake daemon")
+	}
+	daemon.Script(args[0], fakedaemon.Program{Steps: []fakedaemon.Step{fakedaemon.Stdout(args[1])}})
 }
 
 // big writes a file of zeros: big FILE BYTES.

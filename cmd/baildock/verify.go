@@ -22,6 +22,8 @@ func verifyCommand(p *program) *cli.Command {
 			&cli.BoolFlag{Name: "explain", Usage: "also show what the bundle holds"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "a checkpoint of the ledger that you kept, in `FILE`"},
 			&cli.StringFlag{Name: "policy", Usage: "whose cosignatures that checkpoint must have: a witness policy in `FILE`"},
+			&cli.StringFlag{Name: "source", Usage: "also require every attempt to be about this source: a repository or directory `PATH`, or PATH@REV"},
+			socketFlag(),
 			&cli.StringSliceFlag{Name: "allow-withheld", Usage: "accept that these `CLASSES` are withheld"},
 		},
 		Action: p.verify,
@@ -57,6 +59,11 @@ func (p *program) verify(c *cli.Context) error {
 	r, err := p.verified(c, policy)
 	if err != nil {
 		return err
+	}
+	if text := c.String("source"); text != "" {
+		if err := p.aboutSource(c, text, &r); err != nil {
+			return err
+		}
 	}
 	if p.ui.json {
 		if err := p.ui.printJSON(r); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/export"
+	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/exporttest"
 	"github.com/baildock/baildock/export/verify"
 	"github.com/baildock/baildock/ledger"
@@ -37,6 +38,19 @@ func filled(b *testing.B, size int) *exporttest.Fixture {
 		require.NoError(b, err)
 	}
 	return f
+}
+
+// events counts a bundle's events.
+func events(b *testing.B, file []byte) (n int) {
+	b.Helper()
+	env, err := bundle.UnmarshalEnvelope(file)
+	require.NoError(b, err)
+	p, err := bundle.Unmarshal(env.Payload)
+	require.NoError(b, err)
+	for _, s := range p.Streams {
+		n += len(s.Events)
+	}
+	return n
 }
 
 // BenchmarkExportVerify: exporting and verifying one attempt out of many events takes what its own
@@ -72,6 +86,7 @@ func BenchmarkExportVerify(b *testing.B) {
 				b.ReportMetric(each, "ms/op")
 				b.ReportMetric(each/base[step.name], "of-1000-events")
 				b.ReportMetric(float64(len(file)), "bytes")
+				b.ReportMetric(float64(len(file))/float64(events(b, file)), "bytes/event") // everything counted: proofs, blobs, signatures
 			})
 		}
 	}

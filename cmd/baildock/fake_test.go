@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -36,5 +35,5 @@ func TestFakeScripts(t *testing.T) {
 		e.Setenv("IMAGE", id)
 		return nil
 	}, "attempt", "candidate", "change", "images", "judgement", "rerun")
-	require.Empty(t, daemon.Containers(), fmt.Sprint("every container was removed"))
+	require.Empty(t, daemon.Containers(), "every container was removed")
 }

@@ -19,7 +19,9 @@
 //
 // # What isn't
 //
-// A bundle is as of its index. That nothing came later, that each (stream, version) exists once
-// in the whole ledger, and that the ledger showed others the same tree, is for an audit and for
-// outside witnesses to say. Claims lists what a reader still trusts.
+// A bundle is as of its index, and its times are the writer's claim. That nothing came later, that
+// each (stream, version) exists once in the whole ledger, and that the ledger showed others the same
+// tree, is for an audit and for outside witnesses to say: a reader who kept a checkpoint gives it as
+// Policy.Kept, and whose cosignatures it must have as Policy.Witnesses. Claims lists what a reader
+// still trusts.
 package verify

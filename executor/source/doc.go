@@ -7,7 +7,7 @@
 // size and SHA-256; a snapshot is a directory with those files, readable by all and writable by
 // nobody; a refusal names, by a stable code, why a source may not be run on.
 //
-//	loc, err := source.ParseLocator("~/work/project@v1.2")
+//	loc, err := source.ParseLocator("~/src/project@v1.2")
 //	subject, err := source.Resolve(ctx, loc)
 //	err = source.Check(ctx, subject, reserved)            // before anything is recorded
 //	snap, err := source.Materialize(ctx, source.Request{

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLiveDaemonProcess restarts a daemon of its own, with its own root, socket and no bridge: its
-// process is known before, ended after, and another one by then (req E5).
+// TestLiveDaemonProcess restarts a daemon of its own, with its own root, socket, network namespace
+// and no bridge: its process is known before, ended after, and another one by then (req E5).
 func TestLiveDaemonProcess(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "d.sock")
@@ -27,6 +27,8 @@ func TestLiveDaemonProcess(t *testing.T) {
 			"--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
 			"--bridge", "none", "--iptables=false", "--ip6tables=false")
 		cmd.Stdout, cmd.Stderr = log, log
+		// A daemon without a bridge removes the docker0 it finds: it must not find the machine's.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 		require.NoError(t, cmd.Start())
 		require.NoError(t, log.Close())
 		return cmd

@@ -7,23 +7,12 @@ import (
 	"math"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/baildock/baildock/evidence"
 )
 
 // ErrNotCanonical marks bytes that decode but aren't the one spelling of their value.
-var ErrNotCanonical = errors.New("not the canonical encoding")
-
-var encMode = func() cbor.EncMode {
-	o := cbor.CoreDetEncOptions()
-	o.IndefLength = cbor.IndefLengthForbidden
-	o.TagsMd = cbor.TagsForbidden
-	o.TextMarshaler = cbor.TextMarshalerNone
-	o.NilContainers = cbor.NilContainerAsEmpty
-	m, err := o.EncMode()
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return m
-}()
+var ErrNotCanonical = evidence.ErrNotCanonical
 
 var decMode = func() cbor.DecMode {
 	m, err := cbor.DecOptions{
@@ -44,14 +33,8 @@ var decMode = func() cbor.DecMode {
 	return m
 }()
 
-// encode panics only on a type without an encoding, which is a programming error.
-func encode(v any) []byte {
-	b, err := encMode.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("bundle: no canonical encoding for %T: %v", v, err))
-	}
-	return b
-}
+// encode writes the one canonical encoding, the same as evidence's; limits are the decoder's matter.
+func encode(v any) []byte { return evidence.Marshal(v) }
 
 // decode reads exactly one canonical value.
 func decode(b []byte, v any) error {

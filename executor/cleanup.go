@@ -9,36 +9,36 @@ import (
 // cleanup leaves nothing behind, whatever ended the run (req E9), and never depends on the
 // caller's context. What it can't confirm stays under custody.
 func (r *run) cleanup() {
-	if r.ordered && !r.over { // broken off while it may run
+	if r.course.ordered && !r.course.over { // broken off while it may run
 		r.kill()
-		r.last = nil
-		if o := <-r.killing; o.err != nil {
+		r.custody.last = nil
+		if o := <-r.halt.kill; o.err != nil {
 			r.note(fmt.Errorf("kill: %w", o.err))
 		}
 	}
 	c := r.closing()
 	r.watch.end()
-	switch r.creation {
+	switch r.custody.stage {
 	case notTaken:
 	case unsent:
 		// Custody that could not be recorded needs no closing, and the recorder refuses to.
 		c.record(evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: evidence.ProofNotSent})
 	case refused:
-		c.record(r.proof)
+		c.record(r.custody.refusal)
 	case sent:
-		if c.find(r.lost, nil) {
+		if c.find(r.custody.lost, nil) {
 			c.remove()
 		}
 	case created:
-		before := r.after
-		if !r.onRecord {
-			before = append(before, r.arrival)
+		before := r.course.after
+		if !r.custody.recorded {
+			before = append(before, r.custody.arrival)
 		}
 		c.remove(before...)
 	}
 	r.notes = append(r.notes, c.errs...)
-	if r.output != nil {
-		r.note(r.output.Close())
+	if r.harness.output != nil {
+		r.note(r.harness.output.Close())
 	}
 	if err := r.tee.close(); err != nil {
 		r.Progress("tee", err.Error())
@@ -50,13 +50,13 @@ func (r *run) cleanup() {
 func (r *run) closing() *closing {
 	return &closing{
 		driver: r.Driver, life: r.life, ledger: r.ledger, progress: r.Progress, detail: r.detail,
-		handle: r.plan.Handle, request: r.plan.Request, daemon: r.runtime.Identity.Daemon, id: r.id,
-		recorded: r.onRecord, last: r.last, killed: r.killed,
+		handle: r.plan.Handle, request: r.plan.Request, daemon: r.premises.runtime.Identity.Daemon, id: r.custody.id,
+		recorded: r.custody.recorded, last: r.custody.last, killed: r.halt.killed,
 		departed: func() error {
-			if r.guard == nil {
+			if r.harness.guard == nil {
 				return nil
 			}
-			return r.guard.Release()
+			return r.harness.guard.Release()
 		},
 	}
 }

@@ -22,6 +22,17 @@ const (
 	created                  // the ID is known
 )
 
+// custody is what this run knows of the container that it may have made.
+type custody struct {
+	stage    creation
+	id       evidence.ContainerID      // once created
+	arrival  evidence.ContainerCreated // of that ID
+	recorded bool                      // the arrival is durable
+	refusal  evidence.CreateRuledOut   // of a refused create
+	lost     error                     // why the create's answer proves nothing
+	last     *Inspection               // the newest
+}
+
 // take makes the plan and takes custody of what is going to be created: durable before the
 // create is sent (req E1), under a name and a nonce that nobody could have chosen (req E2, E7).
 func (r *run) take(context.Context) error {
@@ -31,39 +42,39 @@ func (r *run) take(context.Context) error {
 	}
 	r.plan = Plan{
 		Profile: r.job.Profile, Recipe: r.job.Recipe, Environment: r.job.Environment,
-		Seccomp: r.runtime.Seccomp, Request: r.job.Request, Handle: handle,
+		Seccomp: r.premises.runtime.Seccomp, Request: r.job.Request, Handle: handle,
 		Name:   "baildock-" + string(r.job.Attempt) + "-" + hex.EncodeToString(handle[:6]),
 		Source: r.job.Source,
 	}
-	r.creation = unsent
+	r.custody.stage = unsent
 	return r.ledger.record(evidence.CustodyTaken{
 		Handle: handle, Kind: evidence.CustodyContainer, Name: r.plan.Name,
-		Request: r.plan.Request, Daemon: r.runtime.Identity.Daemon,
+		Request: r.plan.Request, Daemon: r.premises.runtime.Identity.Daemon,
 	})
 }
 
 // create sends the create once. What the answer leaves open is settled by cleanup.
 func (r *run) create(context.Context) error {
 	r.Progress("create", r.plan.Name)
-	r.creation = sent
+	r.custody.stage = sent
 	c, err := r.Driver.Create(r.life, r.plan)
 	var f *Fault
 	switch {
 	case err == nil:
-		r.creation, r.id = created, c.ID
+		r.custody.stage, r.custody.id = created, c.ID
 		r.watch.aim(c.ID)
-		r.arrival = evidence.ContainerCreated{Handle: r.plan.Handle, Container: c.ID, Warnings: uint64(len(c.Warnings))}
+		r.custody.arrival = evidence.ContainerCreated{Handle: r.plan.Handle, Container: c.ID, Warnings: uint64(len(c.Warnings))}
 		return r.arrived(c.Warnings)
 	case errors.Is(err, ErrNotSent):
-		r.creation = unsent
+		r.custody.stage = unsent
 		return fmt.Errorf("the create could not be sent: %w", err)
 	case errors.As(err, &f) && f.Answered && f.Status >= 400 && f.Status < http.StatusInternalServerError:
-		r.creation = refused
+		r.custody.stage = refused
 		return r.refusedCreate(f)
 	}
 	// An error after the daemon began to create, or no answer: it may exist, now or later.
 	r.Progress("refused", "the create stayed without a certain answer")
-	r.lost = err
+	r.custody.lost = err
 	return errEnded
 }
 
@@ -73,11 +84,11 @@ func (r *run) arrived(warnings []string) error {
 	if err != nil {
 		return err
 	}
-	r.arrival.Detail = detail
-	if err := r.ledger.record(r.arrival); err != nil {
+	r.custody.arrival.Detail = detail
+	if err := r.ledger.record(r.custody.arrival); err != nil {
 		return err
 	}
-	r.onRecord = true
+	r.custody.recorded = true
 	if len(warnings) > 0 { // req C4: nothing starts that the daemon changed on its own
 		r.Progress("refused", "the daemon created the container with warnings")
 		return errEnded
@@ -89,7 +100,7 @@ func (r *run) arrived(warnings []string) error {
 func (r *run) refusedCreate(f *Fault) error {
 	r.Progress("refused", "the daemon refused the create")
 	detail, err := r.detail(f.Error())
-	r.proof = evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: evidence.ProofRefused, Status: uint64(f.Status), Detail: detail}
+	r.custody.refusal = evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: evidence.ProofRefused, Status: uint64(f.Status), Detail: detail}
 	if err != nil {
 		return err
 	}

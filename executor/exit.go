@@ -26,16 +26,16 @@ func (r *run) conclude(context.Context) error {
 	in, err := r.settled()
 	switch {
 	case err == nil:
-		r.last, r.over = &in, !in.Running
+		r.custody.last, r.course.over = &in, !in.Running
 		e.Status, e.ExitCode, e.OOMFlag = in.Status, in.ExitCode, in.OOMKilled
 		e.StartedAt, e.FinishedAt = in.StartedAt, in.FinishedAt
 	case errors.Is(err, ErrAbsent):
-		e.Status, r.over = statusAbsent, true
+		e.Status, r.course.over = statusAbsent, true
 	default:
 		r.notePanic(err)
 		r.fault("inspect_failed")
 	}
-	e.Duration = uint64(max(r.exited.Sub(r.started), 0))
+	e.Duration = uint64(max(r.course.exited.Sub(r.course.started), 0))
 	r.joinLive(&e)
 
 	s := r.sighted(e)
@@ -44,17 +44,17 @@ func (r *run) conclude(context.Context) error {
 		e.Interference = append(e.Interference, "changed_configuration")
 		slices.Sort(e.Interference)
 	}
-	e.Faults = slices.Sorted(maps.Keys(r.faults))
+	e.Faults = slices.Sorted(maps.Keys(r.course.faults))
 	if e.Status == statusExited {
 		r.Progress("exit", fmt.Sprint(e.ExitCode))
 	}
 
-	output, kept := r.capture.result(r.plan.Handle)
+	output, kept := r.beside.capture.result(r.plan.Handle)
 	err = r.ledger.keep(kept...)
 	if err == nil {
 		err = r.ledger.record(e, output)
 	}
-	probed := <-r.probing
+	probed := <-r.beside.probing
 	r.notePanic(probed.err)
 	if err != nil {
 		return err
@@ -68,30 +68,30 @@ func (r *run) conclude(context.Context) error {
 		return err
 	}
 	// It is stored in the commit that orders the removal.
-	r.after = []evidence.Payload{after}
+	r.course.after = []evidence.Payload{after}
 	return nil
 }
 
 // joinLive takes what ran beside the watch: the start's events, the stop's, the kill, the kernel.
 func (r *run) joinLive(e *evidence.ContainerExited) {
-	if r.recording != nil {
-		r.recorded(<-r.recording)
+	if r.beside.recording != nil {
+		r.recorded(<-r.beside.recording)
 	}
-	if r.kernel != nil {
+	if r.beside.kernel != nil {
 		var err error
-		if e.OOMKills, err = r.kernel.end(); err != nil {
+		if e.OOMKills, err = r.beside.kernel.end(); err != nil {
 			r.fault("kernel_look_failed") // what it would have counted is not known
 			r.note(err)
 		}
 	}
-	if r.stopping != nil {
-		if o := <-r.stopping; o.err != nil {
-			e.Unrecorded = r.cause // req D5: the verdict says that it could not be stored
+	if r.halt.event != nil {
+		if o := <-r.halt.event; o.err != nil {
+			e.Unrecorded = r.halt.cause // req D5: the verdict says that it could not be stored
 			r.notePanic(o.err)
 		}
 	}
-	if r.killing != nil {
-		if o := <-r.killing; o.err != nil {
+	if r.halt.kill != nil {
+		if o := <-r.halt.kill; o.err != nil {
 			r.fault("kill_failed")
 		}
 	}
@@ -109,8 +109,8 @@ func (r *run) sighted(e evidence.ContainerExited) sight {
 	}
 	s := r.watch.seen()
 	r.watch.end()
-	waited := r.exit != nil && r.exit.Err == nil
-	if e.Status == statusExited && (waited && r.exit.Code != e.ExitCode || s.died && !s.agrees(e.ExitCode)) {
+	waited := r.course.exit != nil && r.course.exit.Err == nil
+	if e.Status == statusExited && (waited && r.course.exit.Code != e.ExitCode || s.died && !s.agrees(e.ExitCode)) {
 		r.fault("exit_codes_differ")
 	}
 	return s
@@ -120,7 +120,7 @@ func (r *run) sighted(e evidence.ContainerExited) sight {
 func (r *run) settled() (Inspection, error) {
 	give := time.Now().Add(exitBound)
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
-		in, err := r.Driver.Inspect(r.life, r.id)
+		in, err := r.Driver.Inspect(r.life, r.custody.id)
 		if err != nil || !in.Running || time.Now().After(give) {
 			return in, err
 		}
@@ -131,7 +131,7 @@ func (r *run) settled() (Inspection, error) {
 // changed reports whether the container after its exit is still the one that was inspected
 // before the start (req C9).
 func (r *run) changed(in Inspection) bool {
-	iso := r.Driver.Compare(r.plan, r.image, r.runtime, in)
+	iso := r.Driver.Compare(r.plan, r.premises.image, r.premises.runtime, in)
 	return len(iso.Unknown) > 0 || in.RestartCount != 0 ||
 		slices.ContainsFunc(iso.Findings, func(f Finding) bool { return !f.Equal })
 }

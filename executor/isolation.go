@@ -24,16 +24,23 @@ const (
 
 const statusCreated = "created"
 
+// harness is what a container is put into before it starts.
+type harness struct {
+	output Output
+	exits  <-chan Exit
+	guard  Guard
+}
+
 // isolate looks at the container that was created, holds it against the profile and the daemon
 // against the one before, and gets ready what must be there before a start: the attached output
 // (req D1), the registered wait, the watchdog (req D5). The start is ordered in the commit that
 // holds the observation, and only if everything is equal (req C5).
 func (r *run) isolate(ctx context.Context) error {
-	inspecting := launch(func() (Inspection, error) { return r.Driver.Inspect(r.life, r.id) })
+	inspecting := launch(func() (Inspection, error) { return r.Driver.Inspect(r.life, r.custody.id) })
 	probing := launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
-	attaching := launch(func() (Output, error) { return r.Driver.Attach(r.life, r.id) })
-	waiting := launch(func() (<-chan Exit, error) { return r.Driver.Wait(r.life, r.id) })
-	guarding := launch(func() (Guard, error) { return r.Watchdog.Guard(r.life, r.id) })
+	attaching := launch(func() (Output, error) { return r.Driver.Attach(r.life, r.custody.id) })
+	waiting := launch(func() (<-chan Exit, error) { return r.Driver.Wait(r.life, r.custody.id) })
+	guarding := launch(func() (Guard, error) { return r.Watchdog.Guard(r.life, r.custody.id) })
 
 	var refusals []Refusal
 	failed := func(code string, err error) {
@@ -43,7 +50,7 @@ func (r *run) isolate(ctx context.Context) error {
 		}
 	}
 	attached, registered, guard := <-attaching, <-waiting, <-guarding
-	r.output, r.exits, r.guard = attached.value, registered.value, guard.value
+	r.harness.output, r.harness.exits, r.harness.guard = attached.value, registered.value, guard.value
 	inspected := <-inspecting
 	iso := r.compare(inspected.value, inspected.err, failed)
 	failed(RefusedAttach, attached.err)
@@ -62,7 +69,7 @@ func (r *run) isolate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	same := len(again) == 0 && probed.value.Identity.Equal(r.runtime.Identity) // req C3
+	same := len(again) == 0 && probed.value.Identity.Equal(r.premises.runtime.Identity) // req C3
 	s := r.watch.seen()
 	failed(RefusedLost, s.lost)
 	if len(s.foreign) > 0 {
@@ -92,7 +99,7 @@ func (r *run) isolate(ctx context.Context) error {
 	if err := r.ledger.record(before, observed, evidence.StartOrdered{Handle: r.plan.Handle}); err != nil {
 		return err
 	}
-	r.ordered = true
+	r.course.ordered = true
 	return nil
 }
 
@@ -110,13 +117,13 @@ func (r *run) compare(in Inspection, err error, failed func(string, error)) Isol
 		}
 		return iso
 	}
-	r.last = &in
+	r.custody.last = &in
 	if in.Status != statusCreated || in.Running || in.PID != 0 || in.RestartCount != 0 {
 		failed(RefusedState, fmt.Errorf("the container is %q, process %d", in.Status, in.PID))
 	}
-	iso := r.Driver.Compare(r.plan, r.image, r.runtime, in)
+	iso := r.Driver.Compare(r.plan, r.premises.image, r.premises.runtime, in)
 	for i, f := range iso.Findings {
-		if f.ID == evidence.CtlSeccomp && f.Equal && f.Kind == evidence.Accepted && r.proven != nil {
+		if f.ID == evidence.CtlSeccomp && f.Equal && f.Kind == evidence.Accepted && r.premises.proven != nil {
 			iso.Findings[i].Kind = evidence.Probed // req C6: what the daemon reports, another container showed
 		}
 	}

@@ -32,7 +32,7 @@ func (r *run) watchKernel() *kernelWatch {
 }
 
 func (k *kernelWatch) run(r *run) {
-	in, err := r.Driver.Inspect(r.life, r.id)
+	in, err := r.Driver.Inspect(r.life, r.custody.id)
 	pid := 0
 	if err == nil && in.Running {
 		pid = in.PID
@@ -64,7 +64,7 @@ func (k *kernelWatch) run(r *run) {
 }
 
 func (k *kernelWatch) look(r *run, pid int) KernelSight {
-	s := r.Driver.Kernel(r.plan, r.id, pid)
+	s := r.Driver.Kernel(r.plan, r.custody.id, pid)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s.OOMKnown {

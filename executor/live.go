@@ -9,6 +9,25 @@ import (
 	"github.com/baildock/baildock/evidence"
 )
 
+// course is what became of the command.
+type course struct {
+	ordered bool // its start was ordered
+	over    bool // nothing of it runs any more, or it never did
+	started time.Time
+	exited  time.Time
+	exit    *Exit // what the wait returned
+	faults  map[string]bool
+	after   []evidence.Payload // the daemon after the exit, not stored yet
+}
+
+// beside is what goes on while the command runs and is joined after its exit.
+type beside struct {
+	capture   *capture
+	kernel    *kernelWatch
+	recording <-chan outcome[struct{}] // of the start's events
+	probing   <-chan outcome[Runtime]  // of the daemon after the exit
+}
+
 // live starts the container and stays with it until it exited and its output came to an end.
 func (r *run) live(ctx context.Context) error {
 	stdout, err := r.ledger.salt()
@@ -19,20 +38,19 @@ func (r *run) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.capture = newCapture(r.job.Recipe.Limits.Output, stdout, stderr, r.tee)
-	go r.capture.read(r.output)
+	r.beside.capture = newCapture(r.job.Recipe.Limits.Output, stdout, stderr, r.tee)
+	go r.beside.capture.read(r.harness.output)
 
 	r.Progress("start", "")
-	err = r.Driver.Start(r.life, r.id)
-	r.started = time.Now() // req D3: command time runs from the daemon's reply
+	err = r.Driver.Start(r.life, r.custody.id)
+	r.course.started = time.Now() // req D3: command time runs from the daemon's reply
 	if err != nil {
 		return r.startFailed(err)
 	}
-	r.ran = true
 	lapse := time.NewTimer(r.job.Recipe.Limits.Wall)
 	defer lapse.Stop()
-	r.kernel = r.watchKernel()
-	r.recording = launch(r.recordStart)
+	r.beside.kernel = r.watchKernel()
+	r.beside.recording = launch(r.recordStart)
 	r.await(ctx, lapse.C)
 	r.drain(ctx, lapse.C)
 	return nil
@@ -45,7 +63,7 @@ func (r *run) recordStart() (struct{}, error) {
 	if err := r.ledger.record(evidence.ContainerStarted{Handle: r.plan.Handle}); err != nil {
 		return none, err
 	}
-	findings, ok := <-r.kernel.first
+	findings, ok := <-r.beside.kernel.first
 	if !ok {
 		return none, nil // the look panicked: its end says so
 	}
@@ -58,18 +76,18 @@ func (r *run) recordStart() (struct{}, error) {
 
 // await stays with the running container until it exited or, once stopped, gave no sign of it.
 func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
-	cancel, over, broken, ended := ctx.Done(), r.capture.exceeded, r.watch.broken, r.capture.done
-	recorded, died := r.recording, r.watch.died
+	cancel, over, broken, ended := ctx.Done(), r.beside.capture.exceeded, r.watch.broken, r.beside.capture.done
+	recorded, died := r.beside.recording, r.watch.died
 	var late <-chan time.Time
 	for {
 		stop := evidence.StopCause("")
 		select {
-		case e, ok := <-r.exits:
-			r.exited = time.Now()
+		case e, ok := <-r.harness.exits:
+			r.course.exited = time.Now()
 			if !ok {
 				e = Exit{Err: errors.New("the wait ended without a word")}
 			}
-			r.exit = &e
+			r.course.exit = &e
 			if e.Err == nil {
 				return
 			}
@@ -91,7 +109,7 @@ func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 			stop = evidence.StopFault
 		case <-ended:
 			ended = nil
-			if r.capture.failure() != nil {
+			if r.beside.capture.failure() != nil {
 				stop = evidence.StopFault
 			}
 		case o := <-recorded:
@@ -102,7 +120,7 @@ func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 			}
 		case <-late:
 			r.fault("exit_not_seen")
-			r.exited = time.Now()
+			r.course.exited = time.Now()
 			return
 		}
 		if stop == "" {
@@ -117,14 +135,14 @@ func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 
 // probeAfter begins the observation of the daemon after the exit.
 func (r *run) probeAfter() {
-	if r.probing == nil {
-		r.probing = launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
+	if r.beside.probing == nil {
+		r.beside.probing = launch(func() (Runtime, error) { return r.Driver.Probe(r.life) })
 	}
 }
 
 // recorded takes the outcome of recordStart once.
 func (r *run) recorded(o outcome[struct{}]) {
-	r.recording = nil
+	r.beside.recording = nil
 	r.note(o.err)
 }
 
@@ -133,9 +151,9 @@ func (r *run) recorded(o outcome[struct{}]) {
 func (r *run) drain(ctx context.Context, lapse <-chan time.Time) {
 	bound := time.NewTimer(drainBound)
 	defer bound.Stop()
-	for ended := false; !ended && r.cause == ""; {
+	for ended := false; !ended && r.halt.cause == ""; {
 		select {
-		case <-r.capture.done:
+		case <-r.beside.capture.done:
 			ended = true
 		case <-bound.C:
 			return
@@ -143,58 +161,16 @@ func (r *run) drain(ctx context.Context, lapse <-chan time.Time) {
 			r.stop(evidence.StopTimeout)
 		case <-ctx.Done():
 			r.stop(evidence.StopCancelled)
-		case <-r.capture.exceeded:
+		case <-r.beside.capture.exceeded:
 		}
-		if r.capture.over() && r.cause == "" {
+		if r.beside.capture.over() && r.halt.cause == "" {
 			r.stop(evidence.StopOutput)
 		}
 	}
 	select {
-	case <-r.capture.done:
+	case <-r.beside.capture.done:
 	case <-bound.C:
 	}
-}
-
-// stop ends the container for a cause. The event is tried beside the kill, which waits for
-// nothing (req D5). Only the first cause counts.
-func (r *run) stop(cause evidence.StopCause) {
-	if r.cause != "" {
-		return
-	}
-	r.cause = cause
-	r.Progress("stop", string(cause))
-	h, after := r.plan.Handle, time.Since(r.started)
-	r.stopping = launch(func() (struct{}, error) {
-		return struct{}{}, r.ledger.recordWithin(stopBound,
-			evidence.StopOrdered{Handle: &h, Cause: cause, After: uint64(max(after, 0))})
-	})
-	if r.exit == nil || r.exit.Err != nil {
-		r.kill()
-	}
-}
-
-// kill kills the container beside the caller, again and again until the daemon took it.
-func (r *run) kill() {
-	if r.killing != nil {
-		return
-	}
-	r.watch.kills()
-	r.killed = true
-	r.killing = launch(func() (struct{}, error) {
-		var err error
-		for give := time.After(exitBound); ; {
-			if err = r.Driver.Kill(r.life, r.id); err == nil || errors.Is(err, ErrAbsent) {
-				return struct{}{}, nil
-			}
-			select {
-			case <-time.After(killPause):
-			case <-give:
-				return struct{}{}, err
-			case <-r.life.Done():
-				return struct{}{}, err
-			}
-		}
-	})
 }
 
 // startFailed records a start that the daemon refused or left unanswered. An unanswered one may
@@ -212,38 +188,38 @@ func (r *run) startFailed(err error) error {
 	e.Detail = detail
 	r.note(keepErr)
 	r.note(r.ledger.record(e))
-	if r.killing != nil {
-		if o := <-r.killing; o.err != nil {
+	if r.halt.kill != nil {
+		if o := <-r.halt.kill; o.err != nil {
 			r.fault("kill_failed")
 		}
 	}
-	in, err := r.Driver.Inspect(r.life, r.id)
+	in, err := r.Driver.Inspect(r.life, r.custody.id)
 	if err == nil && in.Status == statusCreated {
-		r.last, r.over = &in, true
+		r.custody.last, r.course.over = &in, true
 		return errEnded // it never ran: there is no exit and no output
 	}
 	if errors.Is(err, ErrAbsent) {
-		r.over = true
+		r.course.over = true
 		return errEnded
 	}
-	r.ran, r.exited = true, time.Now()
+	r.course.exited = time.Now()
 	select {
-	case x, ok := <-r.exits:
+	case x, ok := <-r.harness.exits:
 		if ok {
-			r.exit = &x
+			r.course.exit = &x
 		}
 	case <-time.After(exitBound):
 		r.fault("exit_not_seen")
 	}
 	select {
-	case <-r.capture.done:
+	case <-r.beside.capture.done:
 	case <-time.After(drainBound):
 	}
 	return nil
 }
 
 // fault remembers a daemon call that failed while the command was under way.
-func (r *run) fault(code string) { r.faults[code] = true }
+func (r *run) fault(code string) { r.course.faults[code] = true }
 
 // cancelled ends the run, before the command was started, if the caller gave up.
 func (r *run) cancelled(ctx context.Context) error {
@@ -252,7 +228,7 @@ func (r *run) cancelled(ctx context.Context) error {
 	}
 	r.Progress("stop", string(evidence.StopCancelled))
 	e := evidence.StopOrdered{Cause: evidence.StopCancelled}
-	if r.onRecord {
+	if r.custody.recorded {
 		e.Handle = &r.plan.Handle
 	}
 	if err := r.ledger.record(e); err != nil {

@@ -27,6 +27,14 @@ func Look(ctx context.Context, d Driver, id evidence.ImageID) Sighting {
 	return s
 }
 
+// premises are what the plan rests on: the daemon and the image before the create.
+type premises struct {
+	runtime  Runtime
+	image    Image
+	proven   *evidence.Basis // the probe that shows the seccomp profile that can't be named
+	unproven bool            // there is none
+}
+
 // Refusal codes of a runtime observation that don't come from the driver's probe.
 const (
 	RefusedUnreachable  = "daemon_unreachable" // no answer
@@ -61,7 +69,7 @@ func (r *run) look(ctx context.Context) error {
 		r.job.Sighting = &s
 	}
 	s := *r.job.Sighting
-	r.runtime, r.image = s.Runtime, s.Image
+	r.premises.runtime, r.premises.image = s.Runtime, s.Image
 	refusals := slices.Clone(s.Runtime.Refusals)
 	subscribed := <-events
 	switch {
@@ -76,19 +84,19 @@ func (r *run) look(ctx context.Context) error {
 	if s.RuntimeErr == nil {
 		refusals = append(refusals, imageRefusals(s.Image, s.ImageErr, r.job)...)
 	}
-	if s.RuntimeErr == nil && r.runtime.Seccomp == evidence.SeccompReported && len(r.runtime.Reductions) == 0 {
+	if s.RuntimeErr == nil && r.premises.runtime.Seccomp == evidence.SeccompReported && len(r.premises.runtime.Reductions) == 0 {
 		var err error
-		if r.proven, err = r.prove(ctx); err != nil {
+		if r.premises.proven, err = r.prove(ctx); err != nil {
 			refusals = append(refusals, Refusal{RefusedProof, err.Error()})
 		}
 		// req C4: what the API can't name must have been seen on this runtime before.
-		r.unproven = r.proven == nil
+		r.premises.unproven = r.premises.proven == nil
 	}
-	e, err := r.observed(evidence.BeforeCreate, r.runtime, s.RuntimeErr, refusals)
+	e, err := r.observed(evidence.BeforeCreate, r.premises.runtime, s.RuntimeErr, refusals)
 	if err != nil {
 		return err
 	}
-	e.Probe = r.proven
+	e.Probe = r.premises.proven
 	if err := r.ledger.record(e); err != nil {
 		return err
 	}
@@ -109,7 +117,7 @@ func (r *run) prove(ctx context.Context) (*evidence.Basis, error) {
 	if r.job.Prove == nil {
 		return nil, nil
 	}
-	return r.job.Prove(ctx, r.runtime.Identity)
+	return r.job.Prove(ctx, r.premises.runtime.Identity)
 }
 
 // observed makes the event of one observation of the daemon.
@@ -118,7 +126,7 @@ func (r *run) observed(p evidence.ObservationPoint, rt Runtime, err error, refus
 	if err == nil {
 		e.Identity, e.Seccomp = &rt.Identity, rt.Seccomp
 		e.Reductions = slices.Clone(rt.Reductions)
-		if r.unproven {
+		if r.premises.unproven {
 			e.Reductions = append(e.Reductions, evidence.ReducedSeccomp)
 		}
 	}

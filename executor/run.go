@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/baildock/baildock/evidence"
 )
@@ -63,7 +62,7 @@ func Run(ctx context.Context, cfg Config, job Job) error {
 		ledger: newScribe(life, cfg.Recorder, cfg.Random),
 		watch:  newWatch(job.Profile.Network),
 		tee:    newTee(job.Stdout, job.Stderr),
-		faults: map[string]bool{},
+		course: course{faults: map[string]bool{}},
 	}
 	_, err := guarded(func() (struct{}, error) { return struct{}{}, r.steps(ctx) })
 	if !errors.Is(err, errEnded) {
@@ -85,40 +84,13 @@ type run struct {
 	tee    *tee
 	notes  []error // what could not be recorded, or broke
 
-	runtime  Runtime // before create
-	image    Image
-	proven   *evidence.Basis // the probe that shows the seccomp profile that can't be named
-	unproven bool            // there is none
+	premises premises
 	plan     Plan
-
-	creation creation
-	id       evidence.ContainerID      // known once created
-	arrival  evidence.ContainerCreated // of that ID
-	onRecord bool                      // the arrival is durable
-	proof    evidence.CreateRuledOut   // of a refused create
-	lost     error                     // why the create's answer proves nothing
-
-	after  []evidence.Payload // the daemon after the exit, not stored yet
-	output Output
-	exits  <-chan Exit
-	guard  Guard
-	last   *Inspection // the newest
-
-	ordered   bool // the start was ordered
-	over      bool // nothing of it runs any more, or it never did
-	ran       bool
-	killed    bool // we sent a kill
-	started   time.Time
-	exited    time.Time
-	exit      *Exit
-	cause     evidence.StopCause // the first
-	capture   *capture
-	kernel    *kernelWatch
-	faults    map[string]bool
-	recording <-chan outcome[struct{}] // of the start's events
-	stopping  <-chan outcome[struct{}] // of the stop's event
-	killing   <-chan outcome[struct{}] // of the kill
-	probing   <-chan outcome[Runtime]  // after the exit
+	custody  custody
+	harness  harness
+	course   course
+	beside   beside
+	halt     halt
 }
 
 func (r *run) steps(ctx context.Context) error {

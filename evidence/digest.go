@@ -29,6 +29,9 @@ type (
 	leafMeaning        struct{}
 	machineMeaning     struct{}
 	manifestMeaning    struct{}
+	workspaceMeaning   struct{}
+	mutationsMeaning   struct{}
+	wsPolicyMeaning    struct{}
 )
 
 type (
@@ -49,6 +52,10 @@ type (
 	LeafDigest        = Digest[leafMeaning]        // leaf hash of a ledger event
 	MachineID         = Digest[machineMeaning]     // SHA-256(domain ‖ /etc/machine-id): same machine, not linkable
 	ManifestDigest    = Digest[manifestMeaning]    // canonical manifest of a source tree (req B5)
+
+	WorkspaceDigest       = Digest[workspaceMeaning] // canonical manifest of a workspace (req O1)
+	MutationsDigest       = Digest[mutationsMeaning] // canonical list of what changed in a workspace (req O5)
+	WorkspacePolicyDigest = Digest[wsPolicyMeaning]  // canonical policy over what changed (req N7)
 )
 
 func (d Digest[M]) String() string { return "sha256:" + d.Hex() }

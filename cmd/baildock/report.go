@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/baildock/baildock/export/report"
-	"github.com/baildock/baildock/export/verify"
 )
 
 func reportCommand(p *program) *cli.Command {
@@ -16,6 +15,7 @@ func reportCommand(p *program) *cli.Command {
 		ArgsUsage: "FILE",
 		Flags: []cli.Flag{
 			keyFlag(),
+			policyFlag(),
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "text, markdown, html or json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`; stdout when omitted"},
 		},
@@ -34,7 +34,11 @@ func (p *program) report(c *cli.Context) error {
 		}
 		format = report.FormatJSON
 	}
-	r, err := p.verified(c, verify.Policy{})
+	policy, err := askedFor(c)
+	if err != nil {
+		return err
+	}
+	r, err := p.verified(c, policy)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func verifyCommand(p *program) *cli.Command {
 			&cli.StringFlag{Name: "require", Value: string(verify.Authentic), Usage: "`LEVEL` that exit 0 means: authentic, success, admitted or full"},
 			&cli.BoolFlag{Name: "explain", Usage: "also show what the bundle holds"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "a checkpoint of the ledger that you kept, in `FILE`"},
-			&cli.StringFlag{Name: "policy", Usage: "whose cosignatures that checkpoint must have: a witness policy in `FILE`"},
+			policyFlag(),
 			&cli.StringFlag{Name: "source", Usage: "also require every attempt to be about this source: a repository or directory `PATH`, or PATH@REV"},
 			socketFlag(),
 			&cli.StringSliceFlag{Name: "allow-withheld", Usage: "accept that these `CLASSES` are withheld"},
@@ -30,31 +30,18 @@ func verifyCommand(p *program) *cli.Command {
 	}
 }
 
+func policyFlag() cli.Flag {
+	return &cli.StringFlag{Name: "policy", Usage: "everything you trust and ask for, in a JSON `FILE` (baildock schema verification-policy); or a witness policy: whose cosignatures the checkpoint must have"}
+}
+
 func keyFlag() cli.Flag {
 	return &cli.StringFlag{Name: "key", Usage: "whom to trust: a ledger.pub `FILE`, or the PEM of a bundle key"}
 }
 
 func (p *program) verify(c *cli.Context) error {
-	policy := verify.Policy{}
-	var err error
-	if policy.Require, err = verify.ParseLevel(c.String("require")); err != nil {
-		return usage("--require: %w", err)
-	}
-	if policy.AllowWithheld, err = withholdFlag(c, "allow-withheld"); err != nil {
+	policy, err := askedFor(c)
+	if err != nil {
 		return err
-	}
-	if policy.Kept, err = keptNote(c.String("checkpoint")); err != nil {
-		return err
-	}
-	if path := c.String("policy"); path != "" {
-		if policy.Kept == nil {
-			return usage("--policy says whose cosignatures a checkpoint must have: give the checkpoint with --checkpoint")
-		}
-		w, err := readWitnessPolicy(path)
-		if err != nil {
-			return err
-		}
-		policy.Witnesses = &w
 	}
 	r, err := p.verified(c, policy)
 	if err != nil {
@@ -112,6 +99,9 @@ func (p *program) verified(c *cli.Context, policy verify.Policy) (verify.Report,
 		return verify.Report{}, err
 	}
 	if path := c.String("key"); path != "" {
+		if !policy.Trust.None() {
+			return verify.Report{}, givenTwice("key", "trust")
+		}
 		text, err := readBounded(path, bundle.MaxIdentity)
 		if err != nil {
 			return verify.Report{}, err

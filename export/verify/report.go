@@ -82,8 +82,8 @@ type Report struct {
 	Outcome  evidence.Outcome `json:"outcome"` // of the first judged attempt that is no success; empty when none could be judged
 	Claim    evidence.Claim   `json:"claim"`   // of that attempt
 	Required Level            `json:"required"`
-	Reached  bool             `json:"reached"`          // the required level
-	Why      string           `json:"why,omitempty"`    // it wasn't
+	Reached  bool             `json:"reached"`          // the required level and claim
+	Why      string           `json:"why,omitempty"`    // they weren't
 	Ledger   string           `json:"ledger,omitempty"` // its ID
 	Origin   string           `json:"origin,omitempty"`
 	At       *ledger.Index    `json:"at,omitempty"`
@@ -158,13 +158,18 @@ func (r Report) Check(name string) Check {
 
 func (r Report) passed(name string) bool { return r.Check(name).Result == Pass }
 
-// conclude computes verdict and level from the checks.
-func (r *Report) conclude(require Level) {
-	if require == "" {
-		require = Authentic
+// conclude computes verdict and level from the checks and what the reader asks for.
+func (r *Report) conclude(p Policy) {
+	r.Verdict, r.Required = Valid, p.Require
+	if r.Required == "" {
+		r.Required = Authentic
 	}
-	r.Verdict, r.Required = Valid, require
-	for _, c := range r.Checks {
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		if c.Result == NotDone && c.excused && slices.Contains(p.RequiredChecks, c.Name) {
+			c.excused = false
+			c.Detail += "; the policy requires this check"
+		}
 		switch {
 		case c.Result == Fail:
 			r.Verdict = Invalid
@@ -177,17 +182,21 @@ func (r *Report) conclude(require Level) {
 			r.Outcome, r.Claim = a.Record.Outcome, a.Record.Claim
 		}
 	}
-	r.Why = r.short(require)
+	r.Why = r.short(p)
 	r.Reached = r.Why == ""
 }
 
-// short says why the level isn't reached; empty when it is.
-func (r *Report) short(l Level) string {
+// short says why level or claim isn't reached; empty when both are.
+func (r *Report) short(p Policy) string {
+	l := r.Required
 	if r.Verdict != Valid {
 		return "the verdict is " + string(r.Verdict)
 	}
 	if l != Authentic && r.Outcome != evidence.OutcomeSuccess {
 		return "the outcome is " + string(r.Outcome)
+	}
+	if why := r.claimsLess(p); why != "" {
+		return why
 	}
 	if (l == Admitted || l == Full) && !r.passed(CheckAdmission) {
 		return "admission: " + r.Check(CheckAdmission).Detail
@@ -196,6 +205,25 @@ func (r *Report) short(l Level) string {
 		for _, c := range r.Checks {
 			if c.Result == NotDone && c.Name != CheckWitness && c.Name != CheckKept {
 				return c.Name + ": " + c.Detail
+			}
+		}
+	}
+	return ""
+}
+
+// claimsLess says which judged attempt claims less than the policy asks for, or is reduced by what it
+// doesn't accept.
+func (r *Report) claimsLess(p Policy) string {
+	if p.Claim == "" {
+		return ""
+	}
+	for _, a := range r.Attempts {
+		if c := a.Record.Claim; c != evidence.ClaimFull && c != p.Claim {
+			return fmt.Sprintf("attempt %s claims %s; the policy asks for %s", a.Attempt, c, p.Claim)
+		}
+		for _, reduced := range a.Record.Reductions {
+			if p.Reductions != nil && !slices.Contains(p.Reductions, reduced) {
+				return fmt.Sprintf("attempt %s is reduced by %s, which the policy doesn't accept", a.Attempt, reduced)
 			}
 		}
 	}

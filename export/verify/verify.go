@@ -28,15 +28,36 @@ type verification struct {
 	report  *Report
 }
 
-// Verify checks a bundle under a policy. Any bytes give a report.
+// Verify checks a bundle under a policy. Any bytes give a report. Where several are trusted it is the one
+// under the first whose bundle it is or, if it is nobody's, under the likeliest.
 func Verify(file []byte, policy Policy) Report {
+	trusted := []Trust{policy.Trust}
+	if len(policy.Trust.others) > 0 {
+		env, _ := bundle.UnmarshalEnvelope(file) // what is no bundle is so under everybody
+		trusted = policy.Trust.each(env.Protected)
+	}
+	var likeliest Report
+	for i, t := range trusted {
+		policy.Trust = t
+		r := verifyUnder(file, policy)
+		if r.Verdict != Invalid {
+			return r
+		}
+		if i == 0 {
+			likeliest = r
+		}
+	}
+	return likeliest
+}
+
+func verifyUnder(file []byte, policy Policy) Report {
 	r := Report{Times: Times}
 	for _, name := range Checks() {
 		r.Checks = append(r.Checks, Check{Name: name, Result: NotDone, Detail: notReached})
 	}
 	v := &verification{policy: policy, report: &r, streams: map[string][]bundle.Placed{}}
 	v.run(file)
-	r.conclude(policy.Require)
+	r.conclude(policy)
 	r.Claims = statements(&r)
 	return r
 }

@@ -55,6 +55,16 @@ func (p Policy) check() error {
 	return nil
 }
 
+// IsPolicy reports whether a text claims to be a witness policy.
+func IsPolicy(text []byte) bool {
+	for l := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(l, "#") {
+			return strings.TrimSuffix(l, "\n") == policyHeader
+		}
+	}
+	return false
+}
+
 // ParsePolicy reads a policy's text.
 func ParsePolicy(text []byte) (Policy, error) {
 	if len(text) > MaxPolicy {

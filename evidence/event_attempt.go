@@ -89,7 +89,7 @@ type CreateProof string
 
 const (
 	ProofNotSent  CreateProof = "not_sent"     // the call never left its process
-	ProofRefused  CreateProof = "refused"      // the daemon answered it with an error of the request
+	ProofRefused  CreateProof = "refused"      // the daemon answered it with an error of the request, and lists nothing with its labels
 	ProofRebooted CreateProof = "rebooted"     // the machine booted since, and the daemon lists nothing with its labels
 	ProofEnded    CreateProof = "daemon_ended" // the daemon's process ended since, and the next one lists nothing with its labels
 )
@@ -100,7 +100,7 @@ type ContainerCreated struct {
 	Container  ContainerID `cbor:"2,keyasint" json:"container"`
 	Warnings   uint64      `cbor:"3,keyasint,omitempty" json:"warnings,omitempty"`   // any refuses the start
 	Detail     *BlobRef    `cbor:"4,keyasint,omitempty" json:"detail,omitempty"`     // the warnings, a line each
-	Discovered bool        `cbor:"5,keyasint,omitempty" json:"discovered,omitempty"` // found by owned name after the create reply was lost
+	Discovered bool        `cbor:"5,keyasint,omitempty" json:"discovered,omitempty"` // found by its labels after a create whose answer proves nothing
 }
 
 // StartOrdered precedes the start call; candidate code may run from here on.

@@ -44,7 +44,7 @@ var causes = []Cause{
 	{"runtime_refused", OutcomeUnavailable, 4, "the daemon, runtime or image lacks a requirement", func(a *Attempt) bool { return a.BeforeCreate != nil && len(a.BeforeCreate.Refusals) > 0 }},
 	{"reduction_not_accepted", OutcomeUnavailable, 4, "the runtime allows only a reduced claim that was not accepted", func(a *Attempt) bool { return len(a.unaccepted()) > 0 }},
 	{"create_refused", OutcomeUnavailable, 4, "the daemon refused to create the container", (*Attempt).createRuledOut},
-	{"create_unanswered", OutcomeIncomplete, 5, "the create reply was lost; the container was found by its labels and removed", func(a *Attempt) bool { c, ok := a.Custodies.MainContainer(); return ok && c.Discovered }},
+	{"create_unanswered", OutcomeIncomplete, 5, "the create's answer proves nothing; the container was found by its labels and removed", func(a *Attempt) bool { c, ok := a.Custodies.MainContainer(); return ok && c.Discovered }},
 	{"create_warnings", OutcomeUnavailable, 4, "the daemon created the container with warnings", func(a *Attempt) bool { c, ok := a.Custodies.MainContainer(); return ok && c.Warnings > 0 }},
 	{"runtime_changed_before_start", OutcomeUnavailable, 4, "the daemon before start is not the one before create", func(a *Attempt) bool { return a.BeforeStart != nil && !a.sameRuntime(a.BeforeStart) }},
 	{"isolation_refused", OutcomeUnavailable, 4, "a control of the created container differs, is missing or can't be read", func(a *Attempt) bool { return a.Isolation != nil && !a.Isolation.holds(a.Registered.Table) }},

@@ -24,7 +24,7 @@ func (r *run) cleanup() {
 		// Custody that could not be recorded needs no closing, and the recorder refuses to.
 		c.record(evidence.CreateRuledOut{Handle: r.plan.Handle, Proof: evidence.ProofNotSent})
 	case refused:
-		c.record(r.custody.refusal)
+		c.refuse(r.custody.refusal, r.custody.lost)
 	case sent:
 		if c.find(r.custody.lost, nil) {
 			c.remove()

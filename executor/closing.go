@@ -73,15 +73,15 @@ func (c *closing) open(s evidence.CleanupState, code string, cause error) bool {
 	return false
 }
 
-// find looks by both labels for the container of a create whose reply was lost, and stores the ID of
-// the one it finds: the step before its removal (req E4). Custody stays open when there is none,
-// because a late create may still come, unless ruledOut closes it (req E5).
-func (c *closing) find(lost error, ruledOut func() bool) bool {
+// find looks by both labels for the container of a create whose answer proves nothing, and stores the
+// ID of the one it finds: the step before its removal (req E4). Where there is none, a late create may
+// still come: custody stays open, unless settle says that it dealt with it (req E5).
+func (c *closing) find(lost error, settle func() bool) bool {
 	ids, err := c.driver.FindOwned(c.life, c.request, c.handle)
 	switch {
 	case err != nil:
 		return c.open(evidence.CleanupUnverifiable, OpenLookup, errors.Join(lost, err))
-	case len(ids) == 0 && ruledOut != nil && ruledOut():
+	case len(ids) == 0 && settle != nil && settle():
 		return false
 	case len(ids) == 0:
 		return c.open(evidence.CleanupUnverifiable, OpenUnanswered, lost)
@@ -106,6 +106,27 @@ func (c *closing) find(lost error, ruledOut func() bool) bool {
 		return false
 	}
 	return true
+}
+
+// refuse ends custody whose create was answered with an error of the request. A daemon may answer so
+// after it created; only with nothing listed under the labels, by the daemon that was asked, is the
+// answer a proof.
+func (c *closing) refuse(proof evidence.CreateRuledOut, answer error) {
+	found := c.find(answer, func() bool {
+		now, err := c.driver.Probe(c.life)
+		switch {
+		case err != nil:
+			c.open(evidence.CleanupUnverifiable, OpenUnprobed, errors.Join(answer, err))
+		case !now.Identity.Daemon.SameHost(c.daemon):
+			c.open(evidence.CleanupUnverifiable, OpenReplaced, answer)
+		default:
+			c.record(proof)
+		}
+		return true
+	})
+	if found {
+		c.remove()
+	}
 }
 
 // look inspects the container unless an inspection is at hand.

@@ -18,7 +18,7 @@ const (
 	notTaken creation = iota // nothing was recorded and nothing can exist
 	unsent                   // custody may be recorded; the create was not sent
 	sent                     // no answer yet, or none that proves anything
-	refused                  // the daemon refused it
+	refused                  // the daemon answered that it refuses
 	created                  // the ID is known
 )
 
@@ -28,7 +28,7 @@ type custody struct {
 	id       evidence.ContainerID      // once created
 	arrival  evidence.ContainerCreated // of that ID
 	recorded bool                      // the arrival is durable
-	refusal  evidence.CreateRuledOut   // of a refused create
+	refusal  evidence.CreateRuledOut   // of a refused create, until a look confirms it
 	lost     error                     // why the create's answer proves nothing
 	last     *Inspection               // the newest
 }
@@ -69,7 +69,7 @@ func (r *run) create(context.Context) error {
 		r.custody.stage = unsent
 		return fmt.Errorf("the create could not be sent: %w", err)
 	case errors.As(err, &f) && f.Answered && f.Status >= 400 && f.Status < http.StatusInternalServerError:
-		r.custody.stage = refused
+		r.custody.stage, r.custody.lost = refused, err
 		return r.refusedCreate(f)
 	}
 	// An error after the daemon began to create, or no answer: it may exist, now or later.
@@ -96,7 +96,8 @@ func (r *run) arrived(warnings []string) error {
 	return nil
 }
 
-// refusedCreate records that the daemon refused the create, which proves that nothing exists.
+// refusedCreate prepares what is recorded of a refused create, once a look by its labels agrees that
+// nothing was created.
 func (r *run) refusedCreate(f *Fault) error {
 	r.Progress("refused", "the daemon refused the create")
 	detail, err := r.detail(f.Error())

@@ -42,7 +42,11 @@ func TestDriverTellsAnswersFromSilence(t *testing.T) {
 			case "answered":
 				require.ErrorAs(t, err, &fault)
 				require.True(t, fault.Answered, "%v", err)
-				require.Equal(t, 500, fault.Status)
+				status := 500
+				if kind == fakedaemon.KindDeniedDone {
+					status = 409
+				}
+				require.Equal(t, status, fault.Status)
 			case "unanswered":
 				require.ErrorAs(t, err, &fault)
 				require.False(t, fault.Answered, "%v", err)
@@ -57,14 +61,14 @@ func TestDriverTellsAnswersFromSilence(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, 107, ran)
+	require.Equal(t, 120, ran)
 }
 
 // verdictOf is what the driver must make of a fault; "" = nothing by itself.
 func verdictOf(c fakedaemon.Call, k fakedaemon.FaultKind) string {
 	stream := c == fakedaemon.CallAttach || c == fakedaemon.CallWait || c == fakedaemon.CallEvents
 	switch k {
-	case fakedaemon.KindRefuse, fakedaemon.KindFailedDone:
+	case fakedaemon.KindRefuse, fakedaemon.KindFailedDone, fakedaemon.KindDeniedDone:
 		if c == fakedaemon.CallPing {
 			return "" // asked a second way
 		}

@@ -129,8 +129,13 @@ type FailedDone struct {
 	Status int // 0 = 500
 }
 
-// Kind is KindFailedDone.
-func (FailedDone) Kind() FaultKind { return KindFailedDone }
+// Kind is KindFailedDone, and KindDeniedDone with a status below 500.
+func (f FailedDone) Kind() FaultKind {
+	if f.Status != 0 && f.Status < http.StatusInternalServerError {
+		return KindDeniedDone
+	}
+	return KindFailedDone
+}
 
 func (f FailedDone) leave(x *exchange, rep *reply) {
 	status := f.Status

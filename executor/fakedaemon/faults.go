@@ -62,6 +62,7 @@ const (
 	KindRepeatedKey FaultKind = "repeated_key" // JSON that names a key twice
 	KindOversized   FaultKind = "oversized"    // beyond every bound
 	KindFailedDone  FaultKind = "failed_done"  // done, yet answered with an error status
+	KindDeniedDone  FaultKind = "denied_done"  // done, yet answered that the request was at fault
 	KindOverride    FaultKind = "override"     // a field of the reply has another value
 	KindMissing     FaultKind = "missing"      // a field of the reply is left out
 	KindWrongLabel  FaultKind = "wrong_label"  // a label has another value
@@ -81,7 +82,7 @@ const (
 func Kinds() []FaultKind {
 	return []FaultKind{
 		KindRefuse, KindAbsent, KindIgnored, KindDropBefore, KindDropReply, KindLate, KindSlow, KindSlowReply, KindStalled, KindTruncated,
-		KindMalformed, KindRepeatedKey, KindOversized, KindFailedDone, KindOverride, KindMissing, KindWrongLabel, KindNoLabel, KindFlip,
+		KindMalformed, KindRepeatedKey, KindOversized, KindFailedDone, KindDeniedDone, KindOverride, KindMissing, KindWrongLabel, KindNoLabel, KindFlip,
 		KindWarned, KindCut, KindSilent, KindLost, KindReplaced, KindSwapped, KindChanged, KindInterfere,
 	}
 }

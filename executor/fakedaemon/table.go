@@ -1,6 +1,9 @@
 package fakedaemon
 
-import "strings"
+import (
+	"net/http"
+	"strings"
+)
 
 // Default is the plain fault of a kind on a call, for tables of every call and kind; false where
 // the kind means nothing for the call.
@@ -58,6 +61,8 @@ func everywhere(k FaultKind) Effect {
 		return SlowReply{}
 	case KindFailedDone:
 		return FailedDone{}
+	case KindDeniedDone:
+		return FailedDone{Status: http.StatusConflict}
 	case KindReplaced:
 		return Replaced{}
 	case KindSwapped:

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"net/http"
 	"time"
 
 	"github.com/baildock/baildock/evidence"
@@ -70,6 +71,14 @@ var scenes = []scene{
 	{
 		name: "create unanswered", outcome: evidence.OutcomeIncomplete, detail: "create_unanswered",
 		program: steps(fakedaemon.Exit(0)), faults: []fakedaemon.Fault{{Call: fakedaemon.CallCreate, Effect: fakedaemon.DropReply{}}},
+	},
+	{
+		name: "create refused", outcome: evidence.OutcomeUnavailable, detail: "create_refused",
+		program: steps(fakedaemon.Exit(0)), faults: []fakedaemon.Fault{{Call: fakedaemon.CallCreate, Effect: fakedaemon.Refuse{Status: http.StatusConflict}}},
+	},
+	{
+		name: "create denied and done", outcome: evidence.OutcomeIncomplete, detail: "create_unanswered",
+		program: steps(fakedaemon.Exit(0)), faults: []fakedaemon.Fault{{Call: fakedaemon.CallCreate, Effect: fakedaemon.FailedDone{Status: http.StatusConflict}}},
 	},
 	{
 		name: "slow to die", outcome: evidence.OutcomeTimedOut, detail: "timeout",

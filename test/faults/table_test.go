@@ -154,6 +154,7 @@ func TestFaultTable(t *testing.T) {
 	})
 	t.Logf("%d cells; %s", len(all), &sum)
 	require.Equal(t, len(all), sum.n)
+	require.Greater(t, len(all), 1000)
 }
 
 // begin makes a site for a scene.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/export/verify"
@@ -14,7 +15,9 @@ func admissionPart(a verify.Admission) Part {
 		kind = "Integration"
 	}
 	s := Section{Key: "judgement", Title: "Judgement"}
-	if a.Stands {
+	if a.Stands && len(a.NotRedecided) > 0 {
+		s.toned("judgement", say("index %d: not re-decided, for what it rests on is missing: %s", a.Index, strings.Join(a.NotRedecided, ", ")), Unsure)
+	} else if a.Stands {
 		s.toned("judgement", say("index %d: it stands", a.Index), Good)
 	} else {
 		s.toned("judgement", say("index %d: VOID, the event at index %d came before it; it admits nothing", a.Index, *a.Void), Bad)

@@ -20,8 +20,13 @@ type Admission struct {
 	Stands  bool                   `json:"stands"` // false: void, it admits nothing
 	Void    *ledger.Index          `json:"void,omitempty"`
 	Relied  []evidence.AttemptID   `json:"relied"`
-	Tally   evidence.Tally         `json:"tally"` // of the context's attempts, up to the judgement
-	Rulings []evidence.Ruling      `json:"rulings"`
+
+	// NotRedecided names what the decision rests on and the bundle lacks. The events alone give the same
+	// decision; what they say of these was not checked.
+	NotRedecided []string `json:"not_redecided,omitempty"`
+
+	Tally   evidence.Tally    `json:"tally"` // of the context's attempts, up to the judgement
+	Rulings []evidence.Ruling `json:"rulings"`
 }
 
 // count folds an attempt that an approval counts.
@@ -72,6 +77,8 @@ func (v *verification) admissions() {
 			v.report.excuse(CheckAdmission, "the bundle holds no approval of change %s version %d", b.Change, b.Version)
 		case !last.Stands:
 			v.report.excuse(CheckAdmission, "the approval at index %d is void: the event at index %d came before it", last.Index, *last.Void)
+		case len(last.NotRedecided) > 0:
+			v.report.excuse(CheckAdmission, "not re-decided: the approval at index %d rests on what is missing: %s", last.Index, strings.Join(last.NotRedecided, ", "))
 		default:
 			says = append(says, fmt.Sprintf("change %s version %d was approved at index %d, decided again: %s", b.Change, b.Version, last.Index, last.Tally))
 		}
@@ -167,12 +174,20 @@ func (v *verification) admission(id evidence.ChangeID, a bundle.Admission, trail
 		}
 		x.Relied = append(x.Relied, r.Attempt)
 		the.Rely = append(the.Rely, r.Attempt)
+		if held, err := v.reliedRecipe(r.Attempt); err != nil {
+			return nil, fmt.Errorf("attempt %s: %w", r.Attempt, err)
+		} else if !held {
+			x.NotRedecided = append(x.NotRedecided, fmt.Sprintf("the recipe of attempt %s", r.Attempt))
+		}
 	}
 	if err := evidence.Redecide(the, a.Relied, a.Grounds); err != nil {
 		return nil, err
 	}
 	d := evidence.Admit(the)
 	x.Tally, x.Rulings = d.Tally, d.Rulings
+	if v.pathsMissing(trail) {
+		x.NotRedecided = append(x.NotRedecided, "the list of paths that the change touches")
+	}
 	if x.Kind == kindApproval {
 		seen := evidence.ApprovalExhibit{At: evidence.EventIndex(a.Index)}
 		if void != nil {
@@ -282,14 +297,4 @@ func (v *verification) relied(id evidence.AttemptID) error {
 		return err
 	}
 	return v.probes(j)
-}
-
-// paths holds evidence of source-paths/v1 to the list it names, where the bundle holds that
-// (req H4). That it is missing CheckWithheld says.
-func (v *verification) paths(e evidence.PathsChecked) error {
-	w, held, err := v.opened(e.Paths)
-	if err != nil || !held {
-		return err
-	}
-	return e.Redecide(w.Bytes)
 }

@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -164,8 +165,8 @@ func (v *verification) recipe(j *judged) {
 			return
 		}
 		r = &parsed
-		if r.Profile != g.Profile || r.Environment != g.Environment || !sameToolchain(r.Toolchain, g.Toolchain) {
-			bad("the recipe is of another profile, environment or toolchain than registered")
+		if err := fits(parsed, g); err != nil {
+			bad("%v", err)
 			return
 		}
 	} else {
@@ -203,6 +204,14 @@ func (v *verification) recipe(j *judged) {
 	for _, c := range lacking {
 		v.lacks(CheckRecipe, c)
 	}
+}
+
+// fits holds a recipe to what was registered beside its digest.
+func fits(r evidence.Recipe, g evidence.AttemptRegistered) error {
+	if r.Profile != g.Profile || r.Environment != g.Environment || !sameToolchain(r.Toolchain, g.Toolchain) {
+		return errors.New("the recipe is of another profile, environment or toolchain than registered")
+	}
+	return nil
 }
 
 func sameToolchain(a, b *evidence.ToolchainDigest) bool {

@@ -61,7 +61,7 @@ const (
 	CheckControls     = "controls"     // the values found open the salted ones
 	CheckOutput       = "output"       // lengths, flags and digests agree
 	CheckSchemas      = "schemas"      // the schema texts are those of this program
-	CheckAdmission    = "admission"    // approvals decided again
+	CheckAdmission    = "admission"    // approvals decided again; not done where what they rest on is missing
 	CheckWitness      = "witness"      // somebody outside saw the tree
 )
 

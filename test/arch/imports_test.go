@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"evidence/evidencetest": {"evidence"},
 	"evidence/candidate":    {"evidence"},
 	"evidence/journal":      {"evidence", "ledger"},
+	"evidence/redact":       {},
 
 	"executor":            {"evidence"},
 	"executor/drivertest": {"executor", "evidence", "testify"},

@@ -1,0 +1,13 @@
+package redact
+
+const (
+	// MinSecret is the shortest secret: anything shorter would be found by chance.
+	MinSecret = 8
+	// MaxSecrets is more than the variables of one run.
+	MaxSecrets = 256
+	// MaxBytes bounds all secrets together, and with them the automata (some 20 MiB at the most).
+	MaxBytes = 64 << 10
+
+	// block is how much of a long chunk is worked on at once: it bounds what a stream buffers.
+	block = 32 << 10
+)

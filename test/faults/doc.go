@@ -18,6 +18,10 @@
 // Cells run under a fake clock (testing/synctest) with connections made in memory: deadlines are the
 // real ones and cost nothing, and a goroutine that outlives its run fails its cell.
 //
+// A race (races_test.go) has several participants on one attempt. A scheduler lets one of them at a
+// time take its next step, an append or a call of the daemon, and plays every order of their steps in
+// which somebody is interrupted at most so many times (orders_test.go): the bound stands at each race.
+//
 // The short forms run with `go test`; BAILDOCK_FULL=1 runs every cell. Each test prints how many
 // cells it ran and asserts the number, and each random one its seed, which BAILDOCK_SEED repeats.
 package faults

@@ -3,11 +3,11 @@ package faults
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
-	"sync"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,247 +19,237 @@ import (
 	"github.com/baildock/baildock/executor/fakedaemon"
 	"github.com/baildock/baildock/executor/source"
 	"github.com/baildock/baildock/executor/warden"
-	"github.com/baildock/baildock/ledger"
 )
 
-// scheduler lets one participant at a time take its next append.
-type scheduler struct {
-	mu     sync.Mutex
-	parked [][]chan struct{} // by participant, in the order they came
-	done   []bool
-}
-
-// gated is one participant's ledger: each append waits until the scheduler lets it pass.
-type gated struct {
-	ledger.Ledger
-	s    *scheduler
-	self int
-}
-
-func (g *gated) Append(ctx context.Context, id ledger.StreamID, v ledger.Version, events ...ledger.Prepared) (ledger.Appended, error) {
-	g.wait()
-	return g.Ledger.Append(ctx, id, v, events...)
-}
-
-// wait is a step that does nothing but let others go first.
-func (g *gated) wait() {
-	pass := make(chan struct{})
-	g.s.mu.Lock()
-	g.s.parked[g.self] = append(g.s.parked[g.self], pass)
-	g.s.mu.Unlock()
-	<-pass
-}
-
-// play runs the participants to their ends. choose picks one of n that could go on, or none (-1), so
-// that time passes; first says whether the first participant could, or has ended.
-func play(choose func(n int, first bool) int, ledgerOf ledger.Ledger, parts ...func(l *gated)) {
-	s := &scheduler{parked: make([][]chan struct{}, len(parts)), done: make([]bool, len(parts))}
-	for i, p := range parts {
-		go func() {
-			p(&gated{ledgerOf, s, i})
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.done[i] = true
-		}()
-	}
-	for {
-		synctest.Wait() // everybody waits for the scheduler, for time, or has ended
-		s.mu.Lock()
-		var ready []int
-		over := true
-		for i := range parts {
-			over = over && s.done[i]
-			if len(s.parked[i]) > 0 {
-				ready = append(ready, i)
-			}
-		}
-		went := false
-		if len(ready) > 0 {
-			if k := choose(len(ready), s.done[0] || len(s.parked[0]) > 0); k >= 0 {
-				i := ready[k]
-				close(s.parked[i][0])
-				s.parked[i], went = s.parked[i][1:], true
-			}
-		}
-		s.mu.Unlock()
-		if over {
-			return
-		}
-		if !went {
-			time.Sleep(time.Millisecond)
-		}
-	}
-}
-
-// race is some participants on one attempt.
+// race is a scene with several participants on one attempt.
 type race struct {
 	name  string
-	parts func(s *site) []func(*gated)
+	begin func(t testing.TB, s *site) // before anybody begins; nil: nothing
+	parts []func(*participant)
+	lead  string   // the first participant goes alone until this is its next step; "" = nobody leads
+	bound [2]int   // of the orders that are enumerated: short, full
+	least [2]int   // how many orders there are at least
+	ends  []string // that orders come to, among others
+	check func(t testing.TB, s *site, a journal.Attempt, said []answer)
 }
 
-func (s *site) runs(home string) func(*gated) {
-	return func(l *gated) {
-		w := s.wardenOf(journal.New(journal.Config{Ledger: l, Actor: "runner"}), s.driver)
-		w.Home = warden.Home{Dir: home, ID: evidence.HomeID{1}}
-		w.Reserved = []source.Reserved{{Kind: source.ReservedHome, Path: home}}
-		w.Run(context.Background(), warden.RunRequest{Attempt: "one", Path: s.source, Accepted: accepted}, nil) // what it came to is in the ledger
+// runs is a runner in a home beside others' ("" = the site's own).
+func runs(home string) func(*participant) {
+	return func(p *participant) {
+		if home == "" {
+			home = p.home
+		}
+		dir := filepath.Join(filepath.Dir(p.home), filepath.Base(home))
+		w := p.wardenOf(p.as("runner"), p.drives())
+		w.Home = warden.Home{Dir: dir, ID: evidence.HomeID{1}}
+		w.Reserved = []source.Reserved{{Kind: source.ReservedHome, Path: dir}}
+		p.say(w.Run(context.Background(), warden.RunRequest{Attempt: p.racer, Path: p.source, Accepted: accepted}, nil))
 	}
 }
 
 // ends takes the attempt from whoever has it, at whatever generation it stands.
-func (s *site) ends(by evidence.FencedBy) func(*gated) {
-	return func(l *gated) {
-		j := journal.New(journal.Config{Ledger: l, Actor: string(by)})
+func ends(by evidence.FencedBy) func(*participant) {
+	return func(p *participant) {
+		j := p.as(string(by))
 		for range 40 {
-			l.wait()
-			a, err := j.Attempt(context.Background(), "one")
+			p.step("read")
+			a, err := j.Attempt(context.Background(), p.racer)
 			if err != nil || a.Fold.State == evidence.StateFinished {
 				return
 			}
-			_, err = s.wardenOf(j, s.driver).Recover(context.Background(), warden.RecoverRequest{Attempt: "one", Generation: a.Fold.Generation, By: by}, nil)
+			res, err := p.wardenOf(j, p.drives()).Recover(context.Background(), warden.RecoverRequest{Attempt: p.racer, Generation: a.Fold.Generation, By: by}, nil)
 			var moved *journal.GenerationError
 			var pending *journal.NotRunningError
 			if !errors.As(err, &moved) && !errors.As(err, &pending) {
+				p.say(res, err)
 				return
 			}
 		}
 	}
 }
 
+// claims claims and does nothing more: every participant says the same bytes, under a clock that
+// stands, and only the nonce of its event tells them apart.
+func claims(p *participant) {
+	home, err := warden.Home{Dir: p.home, ID: evidence.HomeID{1}}.Identity()
+	if err != nil {
+		panic(err)
+	}
+	j := journal.New(journal.Config{Ledger: &steppedLedger{p.watched, p}, Actor: "runner", Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
+	_, err = j.Claim(context.Background(), p.racer, 0, journal.Claim{Home: home, Deadline: math.MaxInt64, Accepted: accepted})
+	p.say(warden.Result{}, err)
+}
+
+// wreckage is a container that its runner left behind before its ID was stored.
+func wreckage(t testing.TB, s *site) {
+	s.watched.Ledger = &dead{Ledger: s.memory, from: "ContainerCreated"}
+	res, err := s.run(t, scene{})
+	require.Error(t, err)
+	require.False(t, res.Finished)
+	s.watched.Ledger = s.memory
+}
+
+var (
+	cancels  = ends(evidence.FencedByCancel)
+	recovers = ends(evidence.FencedByRecover)
+)
+
 var races = []race{
-	{name: "two runners", parts: func(s *site) []func(*gated) {
-		return []func(*gated){s.runs(s.home), s.runs(filepath.Join(filepath.Dir(s.home), "home2"))}
-	}},
-	{name: "cancel against a runner", parts: func(s *site) []func(*gated) {
-		return []func(*gated){s.runs(s.home), s.ends(evidence.FencedByCancel)}
-	}},
-	{name: "recover against a runner", parts: func(s *site) []func(*gated) {
-		return []func(*gated){s.runs(s.home), s.ends(evidence.FencedByRecover)}
-	}},
-	{name: "two recoverers and a runner", parts: func(s *site) []func(*gated) {
-		return []func(*gated){s.runs(s.home), s.ends(evidence.FencedByRecover), s.ends(evidence.FencedByCancel)}
-	}},
+	{name: "two runners", parts: []func(*participant){runs(""), runs("home2")}, bound: [2]int{1, 2}, least: [2]int{150, 1000}, ends: []string{"ok"}},
+	{name: "claims of the same bytes", parts: []func(*participant){claims, claims, claims}, bound: [2]int{everyOrder, everyOrder}, least: [2]int{66, 66}, ends: []string{"recovered"}, check: oneWinner},
+	{name: "cancel against a runner", parts: []func(*participant){runs(""), cancels}, bound: [2]int{1, 2}, least: [2]int{120, 1000}, ends: []string{"ok", "cancelled_by_operator"}},
+	{name: "recover against a runner", parts: []func(*participant){runs(""), recovers}, bound: [2]int{0, 2}, least: [2]int{4, 1000}, ends: []string{"ok", "recovered"}},
+	{name: "cancel against finish", lead: "append RemovalObserved", parts: []func(*participant){runs(""), cancels}, bound: [2]int{2, everyOrder}, least: [2]int{70, 90}, ends: []string{"ok", "cancelled_by_operator"}},
+	{name: "late finisher", lead: "append AttemptFinished", parts: []func(*participant){runs(""), recovers}, bound: [2]int{everyOrder, everyOrder}, least: [2]int{6, 6}, ends: []string{"ok", "recovered"}},
+	{name: "two recoverers", begin: wreckage, parts: []func(*participant){recovers, cancels}, bound: [2]int{1, 3}, least: [2]int{32, 1000}, ends: []string{"recovered", "cancelled_by_operator"}},
+	{name: "two recoverers and a runner", parts: []func(*participant){runs(""), recovers, cancels}, bound: [2]int{0, 1}, least: [2]int{16, 300}, ends: []string{"ok", "recovered", "cancelled_by_operator"}},
 }
 
-// order is the choices of one run: the first are given, those behind them go in turns.
-type order struct {
-	lead    int // choices before them that let the first participant go
-	depth   int // choices that are enumerated
-	given   []int
-	options []int // how many there were at each choice
-}
-
-func (o *order) choose(n int, first bool) int {
-	if o.lead > 0 && !first {
-		return -1
-	}
-	if o.lead > 0 {
-		o.lead--
-		return 0
-	}
-	k := len(o.options)
-	o.options = append(o.options, n)
-	if k < len(o.given) {
-		return o.given[k]
-	}
-	if k < o.depth {
-		return 0
-	}
-	return k % n
-}
-
-// next is the order after this one among all that differ in the first depth choices; false when it was the last.
-func (o *order) next() ([]int, bool) {
-	given := make([]int, min(o.depth, len(o.options)))
-	copy(given, o.given)
-	for k := len(given) - 1; k >= 0; k-- {
-		if given[k] == o.options[k]-1 {
+// oneWinner: of claims that say the same exactly one is stored, and the others are told so.
+func oneWinner(t testing.TB, s *site, a journal.Attempt, said []answer) {
+	won := 0
+	for _, one := range said {
+		var lost *journal.NotPendingError
+		if one.err == nil {
+			won++
 			continue
 		}
-		given[k]++
-		return given[:k+1], true
+		require.ErrorAs(t, one.err, &lost)
+		require.EqualValues(t, 1, lost.Generation)
+		require.Equal(t, a.Fold.Claimed.Home, lost.Claimed.Home)
 	}
-	return nil, false
+	require.Equal(t, 1, won)
 }
 
-func (r race) run(t *testing.T, choose func(int, bool) int) string {
+// play plays one order of the race and holds what is left against the invariants.
+func (r race) play(t *testing.T, choose func([]move) int) string {
 	end := ""
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, fakedaemon.Options{})
 		require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(s.home), "home2"), 0o700))
 		s.daemon.Script("/tool", scenes[0].program)
-		play(choose, s.memory, r.parts(s)...)
-		s.audit(t)
-		a := s.stored(t, "one")
-		claims := 0
-		for _, e := range a.Events {
-			if e.Type == "AttemptClaimed" {
-				claims++
+		if r.begin != nil {
+			r.begin(t, s)
+		}
+		s.taken = math.MaxInt // a removal may precede somebody else's order for it
+		leads := r.lead != ""
+		said := play(t, s, func(moves []move) int {
+			if leads {
+				if leads = moves[0] != (move{0, r.lead}); leads {
+					if moves[0].part == 0 {
+						return 0
+					}
+					return len(moves) - 1 // time
+				}
 			}
-		}
-		require.LessOrEqual(t, claims, 1, "one claim is stored")
-		require.LessOrEqual(t, len(s.requests(fakedaemon.CallCreate)), 1)
-		require.LessOrEqual(t, len(s.requests(fakedaemon.CallStart)), 1)
-		s.left(t, a)
-		if a.Fold.Fenced() {
-			require.NotEqual(t, evidence.OutcomeSuccess, evidence.VerdictOf(&a.Fold).Outcome)
-		}
-		if a.Fold.State == evidence.StateRunning {
-			s.supervise(t)
-			a = s.stored(t, "one")
-		}
-		require.Equal(t, evidence.StateFinished, a.Fold.State, types(a))
-		s.left(t, a)
-		s.audit(t)
-		v := evidence.VerdictOf(&a.Fold)
-		if v.Outcome == evidence.OutcomeSuccess {
-			s.trulySucceeded(t, a)
-		}
-		require.Empty(t, s.snapshots(t))
-		end = v.Detail
+			return choose(moves)
+		}, r.parts...)
+		end = s.raced(t, r, said)
 		settle()
 	})
 	return end
 }
 
-// leads is how far the runner may come before the others begin: past its last append.
-const leads = 16
-
-// TestRaces plays, for every place that the runner may have come to, every order of the next appends
-// of each race up to a bound, then turns; and random orders all the way.
-//
-// req G2, req G4, req G5, req G6, req E4, req F2
-func TestRaces(t *testing.T) {
-	depth, random := 3, 15
-	if full() {
-		depth, random = 6, 500
+// raced holds what participants left against the invariants, and again after a supervisor.
+func (s *site) raced(t testing.TB, r race, said []answer) string {
+	t.Helper()
+	s.audit(t)
+	a := s.stored(t, s.racer)
+	s.intents(t, a)
+	s.left(t, a)
+	claimed, finished := 0, 0
+	for _, e := range a.Events {
+		switch e.Type {
+		case "AttemptClaimed":
+			claimed++
+		case "AttemptFinished":
+			finished++
+		}
 	}
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("BAILDOCK_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
+	require.LessOrEqual(t, claimed, 1, "one claim is stored")
+	require.LessOrEqual(t, finished, 1)
+	for _, one := range said { // req G5: whoever says that it is finished says how it is stored
+		if one.res.Finished {
+			require.Equal(t, evidence.StateFinished, a.Fold.State)
+			require.Equal(t, a.Fold.Finished.Record, one.res.Record.Digest())
+			require.Equal(t, evidence.VerdictOf(&a.Fold), one.res.Verdict)
+		}
+		if one.err == nil && len(one.res.Attempt) > 0 && !one.res.Finished {
+			require.NotEmpty(t, one.res.Fold.Custodies.Open(), "it didn't finish, nothing is open, and nobody says why")
+		}
+	}
+	if r.check != nil {
+		r.check(t, s, a, said)
+	}
+	for range 2 { // it also sweeps the lock file of a recoverer that came too late
+		s.supervise(t)
+	}
+	a = s.stored(t, s.racer)
+	s.audit(t)
+	s.left(t, a)
+	v := evidence.VerdictOf(&a.Fold)
+	if a.Fold.State == evidence.StatePending {
+		require.Empty(t, s.requests(fakedaemon.CallCreate))
+		require.Empty(t, s.snapshots(t))
+		return "pending"
+	}
+	require.Equal(t, evidence.StateFinished, a.Fold.State, types(a))
+	by := map[evidence.FencedBy]bool{}
+	for _, f := range a.Fold.Fences {
+		by[f.By] = true
+	}
+	switch v.Outcome { // req G4: who took it decides how it ends
+	case evidence.OutcomeSuccess:
+		require.Empty(t, by)
+		s.trulySucceeded(t, a)
+	case evidence.OutcomeCancelled:
+		require.True(t, by[evidence.FencedByCancel], "%v", v)
+	case evidence.OutcomeIncomplete:
+		require.True(t, a.Fold.Voided != nil || by[evidence.FencedByRecover] || by[evidence.FencedBySupervise], "%v", v)
+	default:
+		t.Errorf("it ended %v", v)
+	}
+	require.Empty(t, s.snapshots(t))
+	if here, err := (warden.Home{Dir: s.home, ID: evidence.HomeID{1}}).Identity(); a.Fold.Claimed != nil && a.Fold.Claimed.Home == here {
 		require.NoError(t, err)
+		require.NoFileExists(t, filepath.Join(s.home, "locks", string(s.racer)))
 	}
-	t.Logf("BAILDOCK_SEED=%d", seed)
-	for _, r := range races {
+	for _, id := range s.strangers {
+		_, there := s.daemon.Container(id)
+		require.True(t, there, "a stranger's container is gone")
+	}
+	return v.Detail
+}
+
+// TestRaces plays every order of each race's steps up to its bound, and random ones that nothing bounds.
+//
+// req G2, req G4, req G5, req G6, req H5, req E4, req F2
+func TestRaces(t *testing.T) {
+	random, form := 10, 0
+	if full() {
+		random, form = 400, 1
+	}
+	seed := seeded(t)
+	for i, r := range slices.Concat(races, claimRaces) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			var sum tally
-			for lead := range leads {
-				o := &order{lead: lead, depth: depth}
-				for more := true; more; {
-					sum.add(r.run(t, o.choose))
-					given, again := o.next()
-					o, more = &order{lead: lead, depth: depth, given: given}, again
-				}
+			played := map[string]bool{}
+			for o, more := newOrders(r.bound[form]), true; more; more = o.next() {
+				sum.add(r.play(t, func(m []move) int { return o.choose(t, m) }))
+				require.False(t, played[o.name()], "an order was played twice")
+				played[o.name()] = true
 			}
-			enumerated := sum.n
-			require.Greater(t, enumerated, 30)
-			draw := rand.New(rand.NewPCG(seed, 0))
+			require.GreaterOrEqual(t, len(played), r.least[form])
+			for _, end := range r.ends {
+				require.Positive(t, sum.seen[end], "no order ends %s: %s", end, &sum)
+			}
+			draw := rand.New(rand.NewPCG(seed, uint64(i)))
 			for range random {
-				sum.add(r.run(t, func(n int, _ bool) int { return draw.IntN(n+1) - 1 }))
+				sum.add(r.play(t, chance(draw)))
 			}
-			t.Logf("%d orders (%d leads, every order of %d steps), %d random; %s", enumerated, leads, depth, random, &sum)
+			t.Logf("%d orders (bound %d), %d random; %s", len(played), r.bound[form], random, &sum)
+			require.Equal(t, len(played)+random, sum.n)
 		})
 	}
 }

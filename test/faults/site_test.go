@@ -55,7 +55,8 @@ type site struct {
 	daemon       *fakedaemon.Daemon
 	driver       *docker.Driver
 	image        evidence.ImageID
-	strangers    []string // IDs of containers that aren't ours
+	racer        evidence.AttemptID // of races
+	strangers    []string           // IDs of containers that aren't ours
 	began        time.Time
 	prelude      int  // requests before the attempt's
 	taken        int  // requests before a recovery began
@@ -85,7 +86,7 @@ var keys = sync.OnceValue(func() evidence.LedgerOpened {
 // newSite makes a site inside a bubble.
 func newSite(t testing.TB, opts fakedaemon.Options) *site {
 	top := t.TempDir()
-	s := &site{home: filepath.Join(top, "home"), source: filepath.Join(top, "source"), memory: ledgertest.NewMem()}
+	s := &site{home: filepath.Join(top, "home"), source: filepath.Join(top, "source"), memory: ledgertest.NewMem(), racer: "one"}
 	require.NoError(t, os.Mkdir(s.home, 0o700))
 	require.NoError(t, os.Mkdir(s.source, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(s.source, "a.txt"), []byte("one\n"), 0o644))

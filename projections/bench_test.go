@@ -126,7 +126,7 @@ func BenchmarkCatchUp(b *testing.B) {
 		require.NoError(b, err)
 		p, err := projections.Open(b.Context(), path, led, nil)
 		require.NoError(b, err)
-		rows, err := p.Attempts(b.Context(), projections.Filter{Limit: 20})
+		rows, err := p.Attempts(b.Context(), projections.Query{Limit: 20})
 		require.NoError(b, err)
 		require.Len(b, rows, 20)
 		require.NoError(b, p.Close())
@@ -144,7 +144,7 @@ func BenchmarkQueries(b *testing.B) {
 	defer func() { require.NoError(b, p.Close()) }()
 	for name, ask := range map[string]func() (int, error){
 		"attempts by outcome": func() (int, error) {
-			rows, err := p.Attempts(b.Context(), projections.Filter{Outcome: evidence.OutcomeFailed, Limit: 50})
+			rows, err := p.Attempts(b.Context(), projections.Query{Where: map[projections.Filterable]string{projections.ByOutcome: "failed"}, Limit: 50})
 			return len(rows), err
 		},
 		"timeline of an attempt": func() (int, error) {

@@ -24,7 +24,11 @@
 //	changes        one row a change: its present version and context, and what was integrated
 //	admissions     one row an approval or integration, and whether it stands
 //	runtimes       one row a runtime, with the attempts that ran on it
+//	qualifications one row an observation of what a runtime holds: a probe, or a canary of a corpus
 //	position       the form, the next index, and the leaf hash of the last event read
+//
+// A question is checked before anything is read: a filter the view has not, or a value that is none, is
+// a *QuestionError.
 //
 // schema.sql explains every column. Times are text there, RFC 3339 UTC with nanoseconds.
 //
@@ -34,7 +38,8 @@
 // # Use
 //
 //	p, err := projections.Open(ctx, filepath.Join(home, "projections.db"), led, nil)
-//	rows, err := p.Attempts(ctx, projections.Filter{Outcome: evidence.OutcomeFailed, Limit: 20})
+//	failed := map[projections.Filterable]string{projections.ByOutcome: "failed"}
+//	rows, err := p.Attempts(ctx, projections.Query{Where: failed, Sort: "duration_ns:desc", Limit: 20})
 //	id, err := p.Resolve(ctx, "@last")
 //	t, err := p.Ask(ctx, projections.TimelineView, projections.Query{Limit: 20})
 //	t, err := p.SQL(ctx, "SELECT outcome, count(*) FROM attempts GROUP BY 1")

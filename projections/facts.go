@@ -2,8 +2,6 @@ package projections
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -17,9 +15,13 @@ import (
 type facts struct {
 	led      ledger.Ledger
 	words    map[string]int64
+	spans    map[int64]span  // of the present batch
 	runtimes map[string]bool // those with an identity in the file
 	changes  map[evidence.ChangeID]*liveChange
 }
+
+// span is the oldest and the newest time in a run of spanEvents events.
+type span struct{ oldest, newest int64 }
 
 func newFacts(led ledger.Ledger) *facts {
 	f := &facts{led: led}
@@ -28,7 +30,7 @@ func newFacts(led ledger.Ledger) *facts {
 }
 
 func (f *facts) forget() {
-	f.words, f.runtimes, f.changes = map[string]int64{}, map[string]bool{}, map[evidence.ChangeID]*liveChange{}
+	f.words, f.runtimes, f.changes, f.spans = map[string]int64{}, map[string]bool{}, map[evidence.ChangeID]*liveChange{}, map[int64]span{}
 }
 
 // add stores what one event tells.
@@ -44,10 +46,11 @@ func (f *facts) add(ctx context.Context, c *conn, it *item) error {
 	case journal.KindRuntime:
 		return f.probed(c, it)
 	case journal.KindChange:
-		if err := f.admission(ctx, c, it); err != nil {
+		l, err := f.change(ctx, c, it)
+		if err != nil || l == nil {
 			return err
 		}
-		return f.change(ctx, c, it)
+		return f.admission(ctx, c, it, l)
 	}
 	return nil
 }
@@ -90,6 +93,12 @@ func (f *facts) timeline(c *conn, it *item) error {
 			return err
 		}
 	}
+	at := int64(it.index) / spanEvents
+	if s, ok := f.spans[at]; ok {
+		f.spans[at] = span{min(s.oldest, it.time), max(s.newest, it.time)}
+	} else {
+		f.spans[at] = span{it.time, it.time}
+	}
 	// Bound by hand: this runs for every event of the ledger.
 	s, err := c.stmt(insertTimeline)
 	if err != nil {
@@ -105,182 +114,15 @@ func (f *facts) timeline(c *conn, it *item) error {
 
 const insertTimeline = "INSERT INTO timeline_rows VALUES (?, ?, ?, ?, ?, nullif(?, 0), ?)"
 
-func (f *facts) runtime(c *conn, it *item, id evidence.RuntimeIdentity) error {
-	name := id.Digest().String()
-	if f.runtimes[name] {
-		return nil
-	}
-	if len(f.runtimes) >= maxWords {
-		clear(f.runtimes)
-	}
-	f.runtimes[name] = true
-	b := id.Build
-	return c.run(`INSERT INTO runtime_rows (runtime, engine, machine, version, api, kernel, os, arch, runner, first_index)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (runtime) DO UPDATE SET engine = excluded.engine, machine = excluded.machine, version = excluded.version,
-		api = excluded.api, kernel = excluded.kernel, os = excluded.os, arch = excluded.arch, runner = excluded.runner
-		WHERE engine IS NULL`,
-		name, id.Daemon.Engine, orNull(text(id.Daemon.Machine)), b.Version, b.API, b.Kernel, b.OS, b.Arch, b.Runtime, int64(it.index))
-}
-
-func (f *facts) probed(c *conn, it *item) error {
-	var probe any
-	if e, ok := it.payload.(evidence.RuntimeProbed); ok && e.ProvesSeccomp() {
-		probe = int64(it.index)
-	}
-	return c.run(`INSERT INTO runtime_rows (runtime, first_index, probed) VALUES (?, ?, ?)
-		ON CONFLICT (runtime) DO UPDATE SET probed = coalesce(excluded.probed, probed)`,
-		"sha256:"+it.id, int64(it.index), probe)
-}
-
-// admission stores an approval or integration, judged by its basis.
-func (f *facts) admission(ctx context.Context, c *conn, it *item) error {
-	var version uint64
-	var of evidence.ContextDigest
-	var relied []evidence.AttemptRelied
-	var basis []evidence.Basis
-	kind := "approval"
-	switch p := it.payload.(type) {
-	case evidence.ContextApproved:
-		version, of, relied, basis = p.Version, p.Context, p.Attempts, p.Basis
-	case evidence.ChangeIntegrated:
-		version, of, relied, basis, kind = p.Version, p.Context, p.Attempts, p.Basis, "integration"
-	default:
-		return nil
-	}
-	var void any
-	for _, b := range basis {
-		at, err := f.breaking(ctx, b, it.index)
-		if err != nil {
-			return err
-		}
-		if old, is := void.(int64); at != nil && (!is || *at < old) {
-			void = *at
-		}
-	}
-	names := make([]evidence.AttemptID, len(relied))
-	for i, r := range relied {
-		names[i] = r.Attempt
-	}
-	return c.run("INSERT OR REPLACE INTO admission_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		int64(it.index), it.id, int64(version), of.String(), kind, words(names), void, it.time, it.meta.Actor)
-}
-
-// breaking is the first event between a basis and a judgement that changes an epoch or a context.
-func (f *facts) breaking(ctx context.Context, b evidence.Basis, judgement ledger.Index) (*int64, error) {
-	for e, err := range f.led.ReadStream(ctx, ledger.StreamID(b.Stream), ledger.Version(min(b.Version, 1<<62))+1) {
-		switch {
-		case err != nil:
-			return nil, err
-		case e.Index >= judgement:
-			return nil, nil
-		case evidence.ChangesBasis(e.Type):
-			at := int64(e.Index)
-			return &at, nil
-		}
-	}
-	return nil, nil
-}
-
-// liveChange is a change folded in memory.
-type liveChange struct {
-	fold        evidence.Change
-	first, last ledger.Index
-	problem     string
-}
-
-func (l *liveChange) add(it *item) {
-	l.last = it.index
-	if l.problem != "" {
-		return
-	}
-	err := it.err
-	if err == nil {
-		if o, ok := it.payload.(evidence.ChangeOpened); ok && string(o.Change) != it.id {
-			err = fmt.Errorf("index %d opens change %s in the stream of another", it.index, o.Change)
-		} else {
-			if ok {
-				l.first = it.index
-			}
-			err = l.fold.Apply(it.payload)
-		}
-	}
-	if err != nil {
-		l.problem = err.Error()
-		l.problem = l.problem[:min(len(l.problem), maxProblem)]
-		if !l.fold.Exists() {
-			l.first = it.index
-		}
-	}
-}
-
-func (f *facts) change(ctx context.Context, c *conn, it *item) error {
-	id, err := evidence.ParseChangeID(it.id)
-	if err != nil {
-		return nil // nothing that can be named is in such a stream
-	}
-	l := f.changes[id]
-	if l == nil {
-		if l, err = f.loadChange(ctx, it); err != nil {
-			return err
-		}
-		if len(f.changes) >= maxChanges {
-			clear(f.changes)
-		}
-		f.changes[id] = l
-	}
-	l.add(it)
-	if !l.fold.Exists() && l.problem == "" {
-		return nil // a seal alone
-	}
-	x := &l.fold
-	var digest, policy, epoch, integrated any
-	if x.Context != nil {
-		digest, policy, epoch = x.ContextDigest.String(), string(x.Context.Policy), int64(x.Context.Epoch)
-	}
-	if x.Integrated != nil {
-		integrated = int64(x.Integrated.Version)
-	}
-	return c.run("INSERT OR REPLACE INTO change_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		it.id, x.Opened.Repository.String(), int64(x.Version), orNull(x.Revision), digest, policy, epoch,
-		int64(len(x.Openings)), int64(len(x.Approvals)), integrated, int64(l.first), int64(l.last), orNull(l.problem))
-}
-
-// loadChange folds what the stream held before an event.
-func (f *facts) loadChange(ctx context.Context, it *item) (*liveChange, error) {
-	l := &liveChange{}
-	if it.version == 0 {
-		return l, nil
-	}
-	for e, err := range f.led.ReadStream(ctx, it.stream, 0) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Version >= it.version {
-			return l, nil
-		}
-		before := decode(e)
-		l.add(&before)
-	}
-	return nil, errors.New("the ledger lost events of stream " + string(it.stream))
-}
-
-// custody stores an attempt's daemon objects.
-func (l *live) custody(c *conn) error {
-	for _, x := range l.fold.Custodies {
-		err := c.run("INSERT OR REPLACE INTO custody_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			string(l.id), x.Handle.String(), string(x.Kind), x.Name, orNull(text(x.Container)), x.Request.String(), x.Daemon.Engine,
-			orNull(string(x.State)), truth(x.Open()), truth(x.Abandoned), orNull(x.Unconfirmed), int64(l.last))
+// settle ends a batch: it widens the spans of its events.
+func (f *facts) settle(c *conn) error {
+	for at, s := range f.spans {
+		err := c.run(`INSERT INTO timeline_spans VALUES (?, ?, ?)
+			ON CONFLICT (span) DO UPDATE SET oldest = min(oldest, excluded.oldest), newest = max(newest, excluded.newest)`, at, s.oldest, s.newest)
 		if err != nil {
 			return err
 		}
 	}
+	clear(f.spans)
 	return nil
-}
-
-func truth(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

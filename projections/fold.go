@@ -50,6 +50,8 @@ type live struct {
 	first, last   ledger.Index
 	version       ledger.Version
 	registered    int64
+	actor         string // who registered it
+	taken         map[evidence.HandleKey]taken
 	claimed       *int64
 	finished      *int64
 	finishedIndex *ledger.Index
@@ -75,13 +77,18 @@ func (l *live) add(it item) {
 		l.problem = err.Error()
 		l.problem = l.problem[:min(len(l.problem), maxProblem)]
 		if l.fold.State == evidence.StateNone {
-			l.first, l.registered = it.index, it.time
+			l.first, l.registered, l.actor = it.index, it.time, it.meta.Actor
 		}
 		return
 	}
-	switch it.payload.(type) {
+	switch p := it.payload.(type) {
 	case evidence.AttemptRegistered:
-		l.first, l.registered = it.index, it.time
+		l.first, l.registered, l.actor = it.index, it.time, it.meta.Actor
+	case evidence.CustodyTaken:
+		if l.taken == nil {
+			l.taken = map[evidence.HandleKey]taken{}
+		}
+		l.taken[p.Handle] = taken{it.index, it.time, it.meta.Actor}
 	case evidence.AttemptClaimed:
 		l.claimed = &it.time
 	case evidence.AttemptFinished:

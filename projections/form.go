@@ -2,7 +2,7 @@ package projections
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"fmt"
 
@@ -12,20 +12,30 @@ import (
 //go:embed schema.sql
 var schema string
 
+//go:embed indexes.sql
+var indexed string
+
 // The code that makes rows is part of the form: a change of it rebuilds every file.
-var (
-	//go:embed fold.go
-	foldSource string
-	//go:embed row.go
-	rowSource string
-	//go:embed facts.go
-	factsSource string
-)
+//
+//go:embed fold.go row.go facts.go changes.go runtimes.go custody.go
+var rowCode embed.FS
 
 // form names what the rows are made by: schema, code, and the vocabulary's own tables.
 var form = func() string {
 	h := sha256.New()
-	for _, part := range []string{schema, foldSource, rowSource, factsSource} {
+	parts := []string{schema, indexed}
+	files, err := rowCode.ReadDir(".")
+	if err != nil {
+		panic(err) // it was built in
+	}
+	for _, f := range files {
+		code, err := rowCode.ReadFile(f.Name())
+		if err != nil {
+			panic(err)
+		}
+		parts = append(parts, string(code))
+	}
+	for _, part := range parts {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	for _, t := range evidence.EventTypes() {

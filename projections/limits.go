@@ -13,6 +13,7 @@ const (
 	maxAnswer    = 1_000_000 // rows of its answer, which is held in memory
 	maxProblem   = 512       // bytes of a problem's text in a row
 	maxListed    = 10        // candidates an ambiguous prefix lists
+	spanEvents   = 4096      // events of one row of timeline_spans; the views name it too
 	busyTimeout  = 10 * time.Second
 	lockPause    = 5 * time.Millisecond // between two tries at the file's lock
 )

@@ -89,7 +89,11 @@ func (p *Projections) build(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := newRunner(p.led).catchUp(ctx, c, p.progress); err != nil {
+	err = newRunner(p.led).catchUp(ctx, c, p.progress)
+	if err == nil {
+		err = c.db.Exec("BEGIN; " + indexed + "; COMMIT")
+	}
+	if err != nil {
 		return errors.Join(err, c.close())
 	}
 	if err := c.close(); err != nil {

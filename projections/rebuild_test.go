@@ -60,7 +60,7 @@ func TestABadFileRebuildsByItself(t *testing.T) {
 			}
 			p, err := projections.Open(t.Context(), w.path, w.led, nil)
 			require.NoError(t, err)
-			want, err := p.Digest(t.Context())
+			want, err := p.Digests(t.Context())
 			require.NoError(t, err)
 			require.NoError(t, p.Close())
 			held, err := os.Open(w.path) // as long as it is open, no other file gets its inode number
@@ -71,7 +71,7 @@ func TestABadFileRebuildsByItself(t *testing.T) {
 			require.Equal(t, os.FileMode(0o600), old.Mode().Perm())
 
 			c.spoil(t, w)
-			got, err := w.open(t).Digest(t.Context())
+			got, err := w.open(t).Digests(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 			now, err := os.Stat(w.path)
@@ -92,7 +92,7 @@ func TestAnyFlippedByteIsNoticedOrHarmless(t *testing.T) {
 	}
 	p, err := projections.Open(t.Context(), w.path, w.led, nil)
 	require.NoError(t, err)
-	want, err := p.Digest(t.Context())
+	want, err := p.Digests(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, p.Close())
 	good, err := os.ReadFile(w.path)
@@ -106,7 +106,7 @@ func TestAnyFlippedByteIsNoticedOrHarmless(t *testing.T) {
 		require.NoError(t, os.WriteFile(w.path, bad, 0o600))
 		p, err := projections.Open(t.Context(), w.path, w.led, nil)
 		require.NoError(t, err, "byte %d", at)
-		got, err := p.Digest(t.Context())
+		got, err := p.Digests(t.Context())
 		require.NoError(t, err, "byte %d", at)
 		require.Equal(t, want, got, "byte %d", at)
 		require.NoError(t, p.Close())
@@ -121,7 +121,7 @@ func TestAnyFlippedByteIsNoticedOrHarmless(t *testing.T) {
 
 // Several processes share the file, one of them rebuilds it again and again.
 //
-// Toward S1. req S3
+// req S1 req S3
 func TestManyHoldersAndARebuilder(t *testing.T) {
 	for name, backend := range backends {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestManyHoldersAndARebuilder(t *testing.T) {
 				all.Go(func() {
 					seen := 0
 					for {
-						rows, err := p.Attempts(context.Background(), projections.Filter{})
+						rows, err := p.Attempts(context.Background(), projections.Query{})
 						if err != nil || len(rows) < seen {
 							t.Errorf("%d rows after %d: %v", len(rows), seen, err)
 							return
@@ -157,10 +157,10 @@ func TestManyHoldersAndARebuilder(t *testing.T) {
 			}
 			close(stop)
 			all.Wait()
-			shared, err := w.open(t).Digest(t.Context())
+			shared, err := w.open(t).Digests(t.Context())
 			require.NoError(t, err)
 			require.NoError(t, rebuilder.Rebuild(t.Context()))
-			alone, err := rebuilder.Digest(t.Context())
+			alone, err := rebuilder.Digests(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, alone, shared)
 		})

@@ -43,6 +43,7 @@ type AttemptRow struct {
 	StderrBytes   *int64               `json:"stderr_bytes,omitempty"`
 	Duration      *int64               `json:"duration_ns,omitempty"`
 	Home          string               `json:"home,omitempty"`
+	Actor         string               `json:"actor"`         // who registered it
 	RegisteredAt  time.Time            `json:"registered_at"` // claims of their writers, UTC
 	ClaimedAt     *time.Time           `json:"claimed_at,omitempty"`
 	FinishedAt    *time.Time           `json:"finished_at,omitempty"`
@@ -71,7 +72,7 @@ func (l *live) row() *AttemptRow {
 		Revision: g.Subject.Revision, Recipe: g.Recipe.String(), Environment: g.Environment.String(),
 		Manifest: text(record.Manifest), Toolchain: text(g.Toolchain), Request: text(record.Request), Runtime: text(record.Runtime),
 		Cleanup: cleanup(a.Custodies), OpenCustody: int64(len(a.Custodies.Open())), Snapshot: string(a.Snapshot),
-		RegisteredAt: time.Unix(0, l.registered).UTC(), ClaimedAt: at(l.claimed), FinishedAt: at(l.finished),
+		Actor: l.actor, RegisteredAt: time.Unix(0, l.registered).UTC(), ClaimedAt: at(l.claimed), FinishedAt: at(l.finished),
 		FirstIndex: l.first, LastIndex: l.last, Version: l.version, Problem: l.problem,
 	}
 	if g.Subject.Kind == evidence.SubjectDirectory {
@@ -141,7 +142,7 @@ var columns = []string{
 	"attempt", "state", "generation", "outcome", "detail", "causes", "exit_status", "exit_code", "claim", "reductions",
 	"profile", "subject", "revision", "manifest", "recipe", "environment", "toolchain", "request", "runtime", "change_id",
 	"change_version", "context", "record", "cleanup", "open_custody", "snapshot", "stdout_bytes", "stderr_bytes", "duration",
-	"home", "registered", "claimed", "finished", "first_index", "last_index", "finished_index", "version", "problem",
+	"home", "actor", "registered", "claimed", "finished", "first_index", "last_index", "finished_index", "version", "problem",
 }
 
 var (
@@ -157,16 +158,35 @@ func (r *AttemptRow) values() []any {
 		orNull(r.Request), orNull(r.Runtime), orNull(string(r.Change)),
 		integer(r.ChangeVersion), orNull(r.Context), orNull(r.Record), r.Cleanup, r.OpenCustody, orNull(r.Snapshot),
 		integer(r.StdoutBytes), integer(r.StderrBytes), integer(r.Duration),
-		orNull(r.Home), r.RegisteredAt.UnixNano(), nanos(r.ClaimedAt), nanos(r.FinishedAt), int64(r.FirstIndex), int64(r.LastIndex),
+		orNull(r.Home), r.Actor, r.RegisteredAt.UnixNano(), nanos(r.ClaimedAt), nanos(r.FinishedAt), int64(r.FirstIndex), int64(r.LastIndex),
 		integer(r.FinishedIndex), int64(r.Version), orNull(r.Problem),
 	}
 }
 
-// AttemptColumns names what Values returns, as the columns of attempt_rows.
-func AttemptColumns() []string { return slices.Clone(columns) }
+// AttemptColumns names the columns of the view attempts, and what Values returns.
+func AttemptColumns() []string {
+	out := slices.Clone(columns)
+	for i, name := range out {
+		switch name {
+		case "registered", "claimed", "finished":
+			out[i] = name + "_at"
+		case "duration":
+			out[i] = name + "_ns"
+		}
+	}
+	return out
+}
 
-// Values are the row's values in the order of AttemptColumns; times are ns.
-func (r *AttemptRow) Values() []any { return r.values() }
+// Values are the row's values in the order of AttemptColumns; times are time.Time.
+func (r *AttemptRow) Values() []any {
+	out := r.values()
+	for i, name := range columns {
+		if ns, ok := out[i].(int64); ok && (name == "registered" || name == "claimed" || name == "finished") {
+			out[i] = time.Unix(0, ns).UTC()
+		}
+	}
+	return out
+}
 
 func orNull(s string) any {
 	if s == "" {
@@ -234,7 +254,7 @@ func scan(s *sqlite3.Stmt) AttemptRow {
 		Recipe: str(), Environment: str(), Toolchain: str(), Request: str(), Runtime: str(), Change: evidence.ChangeID(str()),
 		ChangeVersion: maybe(), Context: str(), Record: str(), Cleanup: str(), OpenCustody: num(), Snapshot: str(),
 		StdoutBytes: maybe(), StderrBytes: maybe(), Duration: maybe(),
-		Home: str(), RegisteredAt: time.Unix(0, num()).UTC(), ClaimedAt: at(maybe()), FinishedAt: at(maybe()),
+		Home: str(), Actor: str(), RegisteredAt: time.Unix(0, num()).UTC(), ClaimedAt: at(maybe()), FinishedAt: at(maybe()),
 		FirstIndex: ledger.Index(num()), LastIndex: ledger.Index(num()), FinishedIndex: maybe(),
 		Version: ledger.Version(num()), Problem: str(),
 	}

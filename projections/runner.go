@@ -126,6 +126,9 @@ func (r *runner) store(ctx context.Context, c *conn, b batch) (ours bool, err er
 				return err
 			}
 		}
+		if err := r.rest.settle(c); err != nil {
+			return err
+		}
 		if err := r.fold.add(ctx, b.items); err != nil {
 			return err
 		}

@@ -39,6 +39,7 @@ CREATE TABLE attempt_rows (
   stderr_bytes   INTEGER,
   duration       INTEGER,             -- ns from the daemon's start reply to the exit
   home           TEXT,                -- ID of the home that claimed it
+  actor          TEXT    NOT NULL,    -- who registered it
   registered     INTEGER NOT NULL,    -- time
   claimed        INTEGER,             -- time
   finished       INTEGER,             -- time
@@ -49,17 +50,11 @@ CREATE TABLE attempt_rows (
   problem        TEXT                 -- why its stream could not be read further
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX attempts_by_index    ON attempt_rows (first_index);
-CREATE INDEX attempts_by_outcome  ON attempt_rows (outcome, first_index);
-CREATE INDEX attempts_by_revision ON attempt_rows (revision, first_index);
-CREATE INDEX attempts_by_change   ON attempt_rows (change_id, first_index);
-CREATE INDEX attempts_open        ON attempt_rows (first_index) WHERE state <> 'finished';
-
 -- The same rows, with times people can read.
 CREATE VIEW attempts AS
 SELECT attempt, state, generation, outcome, detail, causes, exit_status, exit_code, claim, reductions, profile,
        subject, revision, manifest, recipe, environment, toolchain, request, runtime, change_id, change_version,
-       context, record, cleanup, open_custody, snapshot, stdout_bytes, stderr_bytes, duration AS duration_ns, home,
+       context, record, cleanup, open_custody, snapshot, stdout_bytes, stderr_bytes, duration AS duration_ns, home, actor,
        strftime('%Y-%m-%dT%H:%M:%S', registered / 1000000000, 'unixepoch') || printf('.%09dZ', registered % 1000000000) AS registered_at,
        strftime('%Y-%m-%dT%H:%M:%S', claimed    / 1000000000, 'unixepoch') || printf('.%09dZ', claimed    % 1000000000) AS claimed_at,
        strftime('%Y-%m-%dT%H:%M:%S', finished   / 1000000000, 'unixepoch') || printf('.%09dZ', finished   % 1000000000) AS finished_at,
@@ -97,6 +92,14 @@ SELECT idx AS "index", s.word AS stream, version, t.word AS type,
        a.word AS actor, bytes
 FROM timeline_rows r JOIN words s ON s.id = r.stream JOIN words t ON t.id = r.type LEFT JOIN words a ON a.id = r.actor;
 
+-- The oldest and newest time in each run of 4,096 events. Times nearly follow the order, so a question
+-- about a span of time reads only the runs that may hold it.
+CREATE TABLE timeline_spans (
+  span   INTEGER PRIMARY KEY,         -- idx / 4096
+  oldest INTEGER NOT NULL,
+  newest INTEGER NOT NULL
+) STRICT;
+
 -- One row a daemon object that exists, existed or may exist.
 CREATE TABLE custody_rows (
   attempt     TEXT    NOT NULL,
@@ -111,12 +114,18 @@ CREATE TABLE custody_rows (
   abandoned   INTEGER NOT NULL,       -- 1: an operator gave it up
   unconfirmed TEXT,                   -- why the last try to close it failed
   last_index  INTEGER NOT NULL,       -- of its attempt's last event
+  taken_index INTEGER NOT NULL,       -- of its CustodyTaken
+  taken       INTEGER NOT NULL,       -- time
+  actor       TEXT    NOT NULL,       -- who took it
   PRIMARY KEY (attempt, handle)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX custody_open ON custody_rows (last_index) WHERE open = 1;
 
-CREATE VIEW custody AS SELECT * FROM custody_rows;
-CREATE VIEW open_custody AS SELECT * FROM custody_rows WHERE open = 1;
+CREATE VIEW custody AS
+SELECT attempt, handle, kind, name, container, request, engine, state, open, abandoned, unconfirmed, last_index, taken_index,
+       strftime('%Y-%m-%dT%H:%M:%S', taken / 1000000000, 'unixepoch') || printf('.%09dZ', taken % 1000000000) AS taken_at, actor
+FROM custody_rows;
+
+CREATE VIEW open_custody AS SELECT * FROM custody WHERE open = 1;
 
 -- One row a change.
 CREATE TABLE change_rows (
@@ -142,6 +151,7 @@ CREATE TABLE admission_rows (
   idx            INTEGER PRIMARY KEY, -- of the judgement
   change_id      TEXT    NOT NULL,
   change_version INTEGER NOT NULL,
+  revision       TEXT,                -- of that version; NULL: its stream could not be read so far
   context        TEXT    NOT NULL,
   kind           TEXT    NOT NULL,    -- approval, integration
   attempts       TEXT    NOT NULL,    -- relied on, with spaces between
@@ -149,10 +159,9 @@ CREATE TABLE admission_rows (
   time           INTEGER NOT NULL,
   actor          TEXT    NOT NULL
 ) STRICT;
-CREATE INDEX admissions_by_change ON admission_rows (change_id, idx);
 
 CREATE VIEW admissions AS
-SELECT idx AS "index", change_id, change_version, context, kind, attempts, void_index, void_index IS NULL AS stands,
+SELECT idx AS "index", change_id, change_version, revision, context, kind, attempts, void_index, void_index IS NULL AS stands,
        strftime('%Y-%m-%dT%H:%M:%S', time / 1000000000, 'unixepoch') || printf('.%09dZ', time % 1000000000) AS time, actor
 FROM admission_rows;
 
@@ -168,11 +177,31 @@ CREATE TABLE runtime_rows (
   arch        TEXT,
   runner      TEXT,                   -- runc, with its version
   first_index INTEGER NOT NULL,
+  seen        INTEGER NOT NULL,       -- time, of the first event that tells of it
   probed      INTEGER                 -- index of the last probe that saw the seccomp filter in place
 ) STRICT, WITHOUT ROWID;
 
 -- Qualification is computed from canaries, of which this version has none.
 CREATE VIEW runtimes AS
-SELECT r.*, (SELECT count(*) FROM attempt_rows a WHERE a.runtime = r.runtime) AS attempts, 'not computed' AS qualification
+SELECT runtime, engine, machine, version, api, kernel, os, arch, runner, first_index,
+       strftime('%Y-%m-%dT%H:%M:%S', seen / 1000000000, 'unixepoch') || printf('.%09dZ', seen % 1000000000) AS first_seen_at, probed,
+       (SELECT count(*) FROM attempt_rows a WHERE a.runtime = r.runtime) AS attempts, 'not computed' AS qualification
 FROM runtime_rows r;
-CREATE INDEX attempts_by_runtime ON attempt_rows (runtime) WHERE runtime IS NOT NULL;
+
+-- One row an observation that says what a runtime holds: a probe, or one canary of a corpus.
+CREATE TABLE qualification_rows (
+  idx     INTEGER PRIMARY KEY,        -- of the observation
+  runtime TEXT    NOT NULL,           -- digest; names the stream it lies in
+  profile TEXT,                       -- digest of the profile's table; NULL: it is of no profile
+  image   TEXT    NOT NULL,           -- what ran
+  corpus  TEXT,                       -- digest of the corpus; NULL: a probe
+  canary  TEXT    NOT NULL,           -- what was tried: seccomp for the probe, else a canary's name
+  verdict TEXT    NOT NULL,           -- held, not_held; of a canary as its observation says
+  attempt TEXT    NOT NULL,           -- that ran it
+  time    INTEGER NOT NULL
+) STRICT;
+
+CREATE VIEW qualifications AS
+SELECT idx AS "index", runtime, profile, image, corpus, canary, verdict, attempt,
+       strftime('%Y-%m-%dT%H:%M:%S', time / 1000000000, 'unixepoch') || printf('.%09dZ', time % 1000000000) AS time
+FROM qualification_rows;

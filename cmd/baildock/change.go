@@ -50,7 +50,7 @@ func changeCommand(p *program) *cli.Command {
 				Flags:  []cli.Flag{&cli.BoolFlag{Name: "explain", Usage: "with what admission would say now, rule by rule"}},
 				Action: p.changeShow,
 			},
-			viewCommand(p, projections.ChangesView, "list", "list changes, in the order they were opened"),
+			viewCommand(p, projections.ChangesView, "list", "list changes, in the order they were opened", nil),
 		}, judgeCommands(p)...),
 	}
 }

@@ -38,7 +38,7 @@ var documentOf = map[string]string{
 	"change open":     "change", "change version": "change", "change context": "change", "change show": "change",
 	"change approve": "judgement", "change integrate": "judgement",
 	"policy show": "policy", "policy advance": "policy",
-	"query attempts": "attempts", "query custody": "rows", "query admissions": "rows", "query runtimes": "rows",
+	"query attempts": "attempts", "change list": "rows", "query custody": "rows", "query admissions": "rows", "query runtimes": "rows", "query qualifications": "rows",
 	"query timeline": "rows", "query outcomes": "rows", "query sql": "rows",
 	"checkpoint sign": "checkpoint", "checkpoint show": "checkpoint", "checkpoint cosign": "checkpoint",
 	"checkpoint verify": "checkpoint-verify", "checkpoint cosigner": "cosigner",

@@ -102,6 +102,7 @@ func classify(err error) *failure {
 		several  *projections.AmbiguousError
 		full     *warden.NoSpaceError
 		asked    *projections.QueryError
+		question *projections.QuestionError
 	)
 	if f := classifyRecovery(err); f != nil {
 		return f
@@ -134,6 +135,8 @@ func classify(err error) *failure {
 		return fail(exitUsage, "attempt_ambiguous", "%v", err)
 	case errors.As(err, &asked):
 		return fail(exitUsage, "query_refused", "%v", err).hint("baildock query sql --schema lists views and columns; only SELECT is answered")
+	case errors.As(err, &question):
+		return fail(exitUsage, codeUsage, "%v", err)
 	case errors.As(err, &held):
 		return fail(exitConflict, "attempt_held", "%v", err)
 	case errors.Is(err, journal.ErrFenced):

@@ -38,7 +38,7 @@ func (p *program) policyShow(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withHome(c, actorOperator, func(h *home) error {
+	return readHome(c, func(h *home) error {
 		now, err := h.journal.Policy(c.Context, id)
 		if err != nil {
 			return err

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/projections"
 )
 
@@ -16,83 +15,35 @@ func queryCommand(p *program) *cli.Command {
 	return &cli.Command{
 		Name:  "query",
 		Usage: "ask what the ledger holds",
-		Subcommands: []*cli.Command{{
-			Name:  "attempts",
-			Usage: "list attempts, the latest first",
-			Flags: []cli.Flag{
-				&cli.StringFlag{Name: "outcome", Usage: "only those that ended so: `OUTCOME`"},
-				&cli.StringFlag{Name: "state", Usage: "only those in `STATE`: pending, running or finished"},
-				&cli.StringFlag{Name: "revision", Usage: "only those of `REVISION`: a commit or manifest digest, or its first digits"},
-				&cli.StringFlag{Name: "change", Usage: "only those of a change's `ID`"},
-				&cli.StringFlag{Name: "since", Usage: "only those registered since `TIME`: RFC 3339, or an age like 24h"},
-				&cli.StringFlag{Name: "limit", Usage: "at most `N`"},
-				formatFlag(),
-			},
-			Action: p.queryAttempts,
-		},
-			viewCommand(p, projections.CustodyView, "custody", "list daemon objects that exist, existed or may exist"),
-			viewCommand(p, projections.AdmissionsView, "admissions", "list approvals and integrations, the latest first"),
-			viewCommand(p, projections.RuntimesView, "runtimes", "list the runtimes that attempts ran on"),
-			viewCommand(p, projections.TimelineView, "timeline", "list events in the ledger's order; with --limit the latest"),
+		Subcommands: []*cli.Command{
+			viewCommand(p, projections.AttemptsView, "attempts", "list attempts, the latest first", p.askAttempts),
+			viewCommand(p, projections.CustodyView, "custody", "list daemon objects that exist, existed or may exist", nil),
+			viewCommand(p, projections.AdmissionsView, "admissions", "list approvals and integrations, the latest first", nil),
+			viewCommand(p, projections.RuntimesView, "runtimes", "list the runtimes that attempts ran on", nil),
+			viewCommand(p, projections.QualificationsView, "qualifications", "list what probes and canaries saw of runtimes, the latest first", nil),
+			viewCommand(p, projections.TimelineView, "timeline", "list events in the ledger's order; with --limit the latest", nil),
 			outcomesCommand(p),
 			sqlCommand(p),
 		},
 	}
 }
 
-func (p *program) queryAttempts(c *cli.Context) error {
-	if _, err := p.positional(); err != nil {
-		return err
-	}
-	f, err := attemptFilter(c, time.Now())
+// askAttempts prints attempts: as JSON with the members of their schema, as a table with the columns a
+// terminal has room for.
+func (p *program) askAttempts(ctx context.Context, pr *projections.Projections, q projections.Query, format string) error {
+	rows, err := pr.Attempts(ctx, q)
 	if err != nil {
 		return err
 	}
-	format, err := p.format(c)
-	if err != nil {
-		return err
+	switch format {
+	case formatJSON:
+		return p.ui.printJSON(rows)
+	case formatNDJSON:
+		return writeLines(p.ui.out, rows)
+	case formatTable:
+		return p.writeAttempts(rows)
 	}
-	return readHome(c, func(h *home) error {
-		return p.withProjections(c.Context, h, func(pr *projections.Projections) error {
-			rows, err := pr.Attempts(c.Context, f)
-			if err != nil {
-				return err
-			}
-			switch format {
-			case formatJSON:
-				return p.ui.printJSON(rows)
-			case formatTable:
-				return p.writeAttempts(rows)
-			}
-			return p.writeTable(attemptTable(rows), format)
-		})
-	})
-}
-
-func attemptFilter(c *cli.Context, now time.Time) (projections.Filter, error) {
-	f := projections.Filter{
-		Outcome: evidence.Outcome(c.String("outcome")), State: evidence.State(c.String("state")), Revision: c.String("revision"),
-	}
-	if f.Outcome != "" && !slices.Contains(evidence.Outcomes(), f.Outcome) {
-		return f, usage("--outcome %q is none of %v", f.Outcome, evidence.Outcomes())
-	}
-	states := []evidence.State{evidence.StatePending, evidence.StateRunning, evidence.StateFinished}
-	if f.State != "" && !slices.Contains(states, f.State) {
-		return f, usage("--state %q is none of %v", f.State, states)
-	}
-	var err error
-	if s := c.String("change"); s != "" {
-		if f.Change, err = evidence.ParseChangeID(s); err != nil {
-			return f, usage("--change: %w", err)
-		}
-	}
-	if s := c.String("since"); s != "" {
-		if f.Since, err = moment("since", s, now); err != nil {
-			return f, err
-		}
-	}
-	f.Limit, err = limitFlag(c)
-	return f, err
+	return p.writeTable(attemptTable(rows), format)
 }
 
 func moment(flag, s string, now time.Time) (time.Time, error) {

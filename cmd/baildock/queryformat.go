@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -52,16 +53,11 @@ func (p *program) writeTable(t projections.Table, format string) error {
 		}
 		return p.ui.printJSON(objects)
 	case formatNDJSON:
-		for _, r := range t.Rows {
-			b, err := encodeJSON(orderedRow{t.Columns, r}, "")
-			if err != nil {
-				return err
-			}
-			if _, err := p.ui.out.Write(b); err != nil {
-				return err
-			}
+		objects := make([]orderedRow, len(t.Rows))
+		for i, r := range t.Rows {
+			objects[i] = orderedRow{t.Columns, r}
 		}
-		return nil
+		return writeLines(p.ui.out, objects)
 	}
 	if len(t.Rows) == 0 {
 		p.note("no rows")
@@ -79,6 +75,20 @@ func (p *program) writeTable(t projections.Table, format string) error {
 	return w.Flush()
 }
 
+// writeLines writes a JSON object a line.
+func writeLines[T any](w io.Writer, rows []T) error {
+	for _, r := range rows {
+		b, err := encodeJSON(r, "")
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // cell is a value as text.
 func cell(v any) string {
 	switch v := v.(type) {
@@ -86,6 +96,8 @@ func cell(v any) string {
 		return ""
 	case []byte:
 		return hex.EncodeToString(v)
+	case time.Time:
+		return stamp(v.UnixNano())
 	}
 	return fmt.Sprint(v)
 }

@@ -1,31 +1,72 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/projections"
 )
 
 // filterUsage says what each filter selects.
 var filterUsage = map[projections.Filterable]string{
-	projections.ByAttempt: "only of an attempt's `ID`",
-	projections.ByChange:  "only of a change's `ID`",
-	projections.ByStream:  "only of a `STREAM`",
-	projections.ByType:    "only events of a `TYPE`",
-	projections.ByActor:   "only by an `ACTOR`",
-	projections.ByRuntime: "only the runtime with this `DIGEST`",
-	projections.ByState:   "only in a `STATE`: open, closed or abandoned",
-	projections.ByKind:    "only of a `KIND`",
-	projections.ByStands:  "only those that stand (`yes`) or are void (no)",
+	projections.ByAttempt:  "only of an attempt's `ID`, a prefix that only one has, or @last",
+	projections.ByChange:   "only of a change's `ID`",
+	projections.ByRevision: "only of a `REVISION`: a commit or manifest digest, or its first digits",
+	projections.ByRecipe:   "only of the recipe with this `DIGEST`, or its first digits",
+	projections.ByRuntime:  "only of the runtime with this `DIGEST`, or its first digits",
+	projections.ByOutcome:  "only of attempts that ended so: `OUTCOME`",
+	projections.ByClaim:    "only with this `CLAIM`: none, full or reduced",
+	projections.ByStream:   "only of a `STREAM`",
+	projections.ByPolicy:   "only of a policy's `ID`",
+	projections.ByType:     "only events of a `TYPE`",
+	projections.ByActor:    "only by an `ACTOR`: operator, runner, supervisor or another name",
+	projections.ByStands:   "only those that stand (`yes`) or are void (no)",
+	projections.ByCanary:   "only of a canary's `NAME`; seccomp is the probe",
+	projections.ByVerdict:  "only with this `VERDICT`: held, not_held",
 }
 
-// viewCommand asks one view by its filters.
-func viewCommand(p *program, v projections.View, name, usage string) *cli.Command {
+// Filters that mean something else for each view.
+var (
+	stateUsage = map[string]string{
+		projections.AttemptsView.Name: "only those in a `STATE`: pending, running or finished",
+		projections.CustodyView.Name:  "only in a `STATE`: open, closed or abandoned",
+	}
+	kindUsage = map[string]string{
+		projections.CustodyView.Name:    "only of a `KIND`: container or network",
+		projections.AdmissionsView.Name: "only of a `KIND`: approval or integration",
+	}
+)
+
+func usageOf(v projections.View, f projections.Filterable) string {
+	switch f {
+	case projections.ByState:
+		return stateUsage[v.Name]
+	case projections.ByKind:
+		return kindUsage[v.Name]
+	}
+	return filterUsage[f]
+}
+
+// asker answers a question about a view and prints the answer.
+type asker func(context.Context, *projections.Projections, projections.Query, string) error
+
+// viewCommand asks one view by its filters. ask is nil where its rows are printed as they are.
+func viewCommand(p *program, v projections.View, name, usage string, ask asker) *cli.Command {
+	if ask == nil {
+		ask = func(ctx context.Context, pr *projections.Projections, q projections.Query, format string) error {
+			t, err := pr.Ask(ctx, v, q)
+			if err != nil {
+				return err
+			}
+			return p.writeTable(t, format)
+		}
+	}
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "sort", Usage: "by a `COLUMN`; with a minus before it, from large to small"},
+		&cli.StringFlag{Name: "sort", Usage: "by a `COLUMN`, from small to large; COLUMN:desc the other way"},
 		&cli.StringFlag{Name: "limit", Usage: "at most `N`"},
 		formatFlag(),
 	}
@@ -33,9 +74,9 @@ func viewCommand(p *program, v projections.View, name, usage string) *cli.Comman
 		flags = append(flags, timeFlags()...)
 	}
 	for _, f := range v.Filters() {
-		flags = append(flags, &cli.StringFlag{Name: string(f), Usage: filterUsage[f]})
+		flags = append(flags, &cli.StringFlag{Name: string(f), Usage: usageOf(v, f)})
 	}
-	return &cli.Command{Name: name, Usage: usage, Flags: flags, Action: func(c *cli.Context) error { return p.askView(c, v) }}
+	return &cli.Command{Name: name, Usage: usage, Flags: flags, Action: func(c *cli.Context) error { return p.askView(c, v, ask) }}
 }
 
 func timeFlags() []cli.Flag {
@@ -45,7 +86,7 @@ func timeFlags() []cli.Flag {
 	}
 }
 
-func (p *program) askView(c *cli.Context, v projections.View) error {
+func (p *program) askView(c *cli.Context, v projections.View, ask asker) error {
 	if _, err := p.positional(); err != nil {
 		return err
 	}
@@ -55,8 +96,8 @@ func (p *program) askView(c *cli.Context, v projections.View) error {
 	}
 	q := projections.Query{Where: map[projections.Filterable]string{}, Sort: c.String("sort")}
 	for _, f := range v.Filters() {
-		if s := c.String(string(f)); s != "" {
-			q.Where[f] = s
+		if c.IsSet(string(f)) {
+			q.Where[f] = c.String(string(f))
 		}
 	}
 	if err := times(c, &q.Since, &q.Until); err != nil {
@@ -66,16 +107,10 @@ func (p *program) askView(c *cli.Context, v projections.View) error {
 		return err
 	}
 	if err := v.Check(q); err != nil {
-		return usage("%w", err)
+		return usage("%w", err).hint("see: %s --help", c.Command.HelpName)
 	}
-	return withHome(c, actorOperator, func(h *home) error {
-		return p.withProjections(c.Context, h, func(pr *projections.Projections) error {
-			t, err := pr.Ask(c.Context, v, q)
-			if err != nil {
-				return err
-			}
-			return p.writeTable(t, format)
-		})
+	return readHome(c, func(h *home) error {
+		return p.withProjections(c.Context, h, func(pr *projections.Projections) error { return ask(c.Context, pr, q, format) })
 	})
 }
 
@@ -83,8 +118,8 @@ func (p *program) askView(c *cli.Context, v projections.View) error {
 func times(c *cli.Context, from, to *time.Time) (err error) {
 	now := time.Now()
 	for name, at := range map[string]*time.Time{"since": from, "until": to} {
-		if s := c.String(name); s != "" {
-			if *at, err = moment(name, s, now); err != nil {
+		if c.IsSet(name) {
+			if *at, err = moment(name, c.String(name), now); err != nil {
 				return err
 			}
 		}
@@ -94,11 +129,10 @@ func times(c *cli.Context, from, to *time.Time) (err error) {
 
 // limitFlag reads --limit; 0 is none.
 func limitFlag(c *cli.Context) (int, error) {
-	s := c.String("limit")
-	if s == "" {
+	if !c.IsSet("limit") {
 		return 0, nil
 	}
-	n, err := parseCount("--limit", s)
+	n, err := parseCount("--limit", c.String("limit"))
 	if err != nil {
 		return 0, err
 	}
@@ -128,7 +162,12 @@ func (p *program) queryOutcomes(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	q := projections.OutcomeQuery{Change: c.String("change")}
+	q := projections.OutcomeQuery{}
+	if c.IsSet("change") {
+		if q.Change, err = evidence.ParseChangeID(c.String("change")); err != nil {
+			return usage("--change: %w", err)
+		}
+	}
 	switch by := c.String("by"); by {
 	case "hour", "day", "month":
 		q.Period = projections.Period(by)
@@ -138,7 +177,7 @@ func (p *program) queryOutcomes(c *cli.Context) error {
 	if err := times(c, &q.Since, &q.Until); err != nil {
 		return err
 	}
-	return withHome(c, actorOperator, func(h *home) error {
+	return readHome(c, func(h *home) error {
 		return p.withProjections(c.Context, h, func(pr *projections.Projections) error {
 			t, err := pr.Outcomes(c.Context, q)
 			if err != nil {
@@ -196,7 +235,7 @@ func (p *program) querySQL(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withHome(c, actorOperator, func(h *home) error {
+	return readHome(c, func(h *home) error {
 		return p.withProjections(c.Context, h, func(pr *projections.Projections) error {
 			if c.Bool("schema") {
 				columns, err := pr.Schema(c.Context)
@@ -218,22 +257,11 @@ func (p *program) querySQL(c *cli.Context) error {
 	})
 }
 
-// attemptTable is attempts as a table, with times people can read.
+// attemptTable is attempts as a table.
 func attemptTable(rows []projections.AttemptRow) projections.Table {
 	t := projections.Table{Columns: projections.AttemptColumns(), Rows: [][]any{}}
 	for i := range rows {
 		t.Rows = append(t.Rows, rows[i].Values())
-	}
-	for i, name := range t.Columns {
-		if name != "registered" && name != "claimed" && name != "finished" {
-			continue
-		}
-		t.Columns[i] += "_at"
-		for _, r := range t.Rows {
-			if ns, ok := r[i].(int64); ok {
-				r[i] = stamp(ns)
-			}
-		}
 	}
 	return t
 }

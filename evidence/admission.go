@@ -382,7 +382,8 @@ func (b *bench) one(x AttemptExhibit, ctx Context, recipe PlainDigest) bool {
 	b.rule(RuleBound, bound, x.RegisteredAt, "it is registered for %s repository, change, version and context", either(bound, "this", "another"))
 	subject := g.Subject == Subject{Kind: SubjectCommit, Revision: ctx.Revision}
 	b.rule(RuleSubject, subject, x.RegisteredAt, "its subject %s revision %s", either(subject, "is", "is not"), ctx.Revision)
-	same := PlainDigest(g.Recipe) == recipe
+	// Evidence command/v1 is of that profile alone: what ran in a writable workspace shows something else.
+	same := PlainDigest(g.Recipe) == recipe && g.Profile == ProfileCommand
 	b.rule(RuleRecipe, same, x.RegisteredAt, "its recipe %s the context's %s", either(same, "is", "is not"), recipe)
 	same = (g.Toolchain == nil) == (ctx.Toolchain == nil) && (g.Toolchain == nil || *g.Toolchain == *ctx.Toolchain)
 	b.rule(RuleToolchain, same, x.RegisteredAt, "its toolchain %s the context's", either(same, "is", "is not"))
@@ -414,7 +415,7 @@ func (b *bench) record(x AttemptExhibit, r Record, g AttemptRegistered, ctx Cont
 	b.rule(RuleIdentity, same, x.FinishedAt, "the record is of %s attempt, subject, recipe and binding", either(same, "the same", "another"))
 	same = x.Claimed > 0 && r.Generation == x.Claimed && x.Generation == x.Claimed
 	b.rule(RuleGeneration, same, x.FinishedAt, "it was claimed at generation %d and ended at %d", x.Claimed, r.Generation)
-	b.rule(RuleSuccess, r.Outcome == OutcomeSuccess, x.FinishedAt, "its outcome is %s (%s)", r.Outcome, r.Detail)
+	b.rule(RuleSuccess, r.Good(), x.FinishedAt, "its outcome is %s (%s)", r.Outcome, r.Detail)
 	b.rule(RuleIsolation, x.Isolated, cmp.Or(x.IsolationAt, x.FinishedAt), "%s", either(x.Isolated, "every control was observed equal before the start", "isolation was not observed before a start"))
 	b.reductions(x, r, ctx)
 	clean := len(r.Cleanup) > 0

@@ -24,6 +24,7 @@ type Attempt struct {
 	Registered    AttemptRegistered
 	Claimed       *AttemptClaimed
 	Voided        *ClaimVoided
+	Preflight     *PreflightObserved
 	Materialized  *SourceMaterialized
 	SourceRefusal *SourceRefused
 	BeforeCreate  *RuntimeObserved
@@ -32,6 +33,8 @@ type Attempt struct {
 	Custodies     Custodies
 	Isolation     *IsolationObserved
 	Run           RunSeen
+	Mutated       *WorkspaceMutated
+	Policy        *PolicyChecked
 	Snapshot      SnapshotState
 	Fences        []AttemptFenced
 	Finished      *AttemptFinished
@@ -158,6 +161,12 @@ func (e AttemptRegistered) Check() error {
 		if e.Binding.Version == 0 {
 			return fmt.Errorf("change versions start at 1")
 		}
+	}
+	if p, known := ProfileByDigest(e.Table); known && p.Name != e.Profile {
+		return fmt.Errorf("it names profile %s with the table of %s", e.Profile, p.Name)
+	}
+	if e.Profile != ProfileContained && (e.Policy != nil || e.Salts != nil) {
+		return fmt.Errorf("profile %s has no workspace policy and no committed environment", e.Profile)
 	}
 	return e.Subject.Check()
 }

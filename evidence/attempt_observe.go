@@ -16,9 +16,14 @@ func (a *Attempt) observe(p Payload) error {
 		return fmt.Errorf("the claim is void")
 	}
 	switch e := p.(type) {
+	case PreflightObserved, WorkspaceMutated, PolicyChecked:
+		return a.contain(p)
 	case SourceMaterialized:
 		if a.Materialized != nil || a.SourceRefusal != nil {
 			return fmt.Errorf("the source was settled already")
+		}
+		if err := a.mayPrepare(); err != nil {
+			return err
 		}
 		a.Materialized, a.Snapshot = &e, SnapshotHeld
 		return nil
@@ -181,7 +186,7 @@ func (a *Attempt) mayStart() error {
 // each kind must be one that carries a full claim by the profile's table (req C6). A probe stands
 // for the seccomp profile alone, and must be named (req C4).
 func (a *Attempt) kindsHold() error {
-	table, _ := profileByDigest(a.Registered.Table)
+	table, _ := ProfileByDigest(a.Registered.Table)
 	for i, c := range a.Isolation.Controls {
 		spec := table.Controls[i]
 		if c.Kind == Probed && (c.ID != CtlSeccomp || a.BeforeCreate.Probe == nil) {
@@ -199,7 +204,7 @@ func (e *IsolationObserved) holds(table ProfileDigest) bool {
 	if e.Unknown > 0 || len(e.Refusals) > 0 {
 		return false
 	}
-	want, known := profileByDigest(table)
+	want, known := ProfileByDigest(table)
 	if !known || len(want.Controls) != len(e.Controls) {
 		return false
 	}
@@ -221,11 +226,18 @@ func (a *Attempt) sameRuntime(o *RuntimeObserved) bool {
 // unaccepted lists reductions of the runtime that the claim doesn't accept.
 func (a *Attempt) unaccepted() []Reduction {
 	var out []Reduction
-	if a.BeforeCreate == nil || a.Claimed == nil {
+	if a.Claimed == nil {
 		return nil
 	}
-	for _, r := range a.BeforeCreate.Reductions {
-		if !slices.Contains(a.Claimed.Accepted, r) {
+	var seen []Reduction
+	if a.Preflight != nil {
+		seen = a.Preflight.Reductions
+	}
+	if a.BeforeCreate != nil {
+		seen = slices.Concat(seen, a.BeforeCreate.Reductions)
+	}
+	for _, r := range seen {
+		if !slices.Contains(a.Claimed.Accepted, r) && !slices.Contains(out, r) {
 			out = append(out, r)
 		}
 	}

@@ -109,12 +109,17 @@ func everyPayload(t *testing.T) []evidence.Payload {
 		evidence.ContextSet{Version: 1, Context: evidence.Context{Version: 1, Revision: strings.Repeat("a", 40), Policy: evidence.DefaultPolicy, Epoch: 1}},
 		evidence.AttemptOpened{Attempt: "one", Registration: evidence.Marshal(*h.Registered)},
 		evidence.ClaimVoided{Breaking: evidence.Basis{Stream: "policy-main", Version: 1}},
+		evidence.PreflightObserved{Result: evidence.PreflightUnsafe, Checks: []evidence.PreflightCheck{
+			{Name: "daemon", Result: evidence.PreflightSupported}, {Name: "user", Result: evidence.PreflightUnsafe, Code: "uid_mismatched"}}, Detail: &ref},
 		evidence.SourceRefused{Code: "source_submodule", Detail: &ref},
 		evidence.CreateRuledOut{Handle: handle, Proof: evidence.ProofRefused, Status: 404},
 		evidence.CreateRuledOut{Handle: handle, Proof: evidence.ProofEnded, Daemon: &evidence.DaemonIdentity{
 			Engine: "ENGINE", Boot: evidence.Nonce{1}, Process: &evidence.DaemonProcess{PID: 2, Start: 3, Namespace: 4}}},
 		evidence.StartFailed{Handle: handle, Code: "start_error"},
 		evidence.CleanupUnconfirmed{Handle: handle, State: evidence.CleanupUnverifiable, Code: "inspect_unanswered"},
+		evidence.WorkspaceMutated{Modified: 1, Added: 2, Deleted: 3, Renamed: 4, Mutations: &ref, Diff: &ref},
+		evidence.WorkspaceMutated{Code: "git_made", Detail: &ref},
+		evidence.PolicyChecked{Policy: evidence.WorkspacePolicyDigest{1}, Checks: []evidence.CheckedRule{{Name: "max_files"}, {Name: "new_links", Held: true}}, Detail: &ref},
 		evidence.SnapshotLeft{Code: "busy"},
 		evidence.AttemptFenced{Generation: 2, By: evidence.FencedByRecover, Reason: &ref},
 		evidence.CustodyAbandoned{Handle: handle},
@@ -159,6 +164,16 @@ func TestGoldenVectors(t *testing.T) {
 		}
 		line(p.EventType(), evidence.Marshal(p))
 	}
+	contained := evidencetest.Contained()
+	line("contained-environment", evidence.Marshal(contained.Environment))
+	line("contained-recipe", evidence.Marshal(contained.Recipe))
+	b2, err := evidence.Fold(contained.Events()...)
+	require.NoError(t, err)
+	containedRecord := evidence.RecordOf(&b2)
+	contained.Registered.Table = evidence.ProfileDigest{1}
+	line("contained-registered", evidence.Marshal(contained.Registered))
+	containedRecord.Table, containedRecord.Request, containedRecord.Controls = evidence.ProfileDigest{}, nil, evidence.ControlCount{}
+	line("contained-record", evidence.Marshal(containedRecord))
 	record := evidence.RecordOf(&a)
 	record.Table, record.Request, record.Controls = evidence.ProfileDigest{}, nil, evidence.ControlCount{}
 	line("record", evidence.Marshal(record))

@@ -124,6 +124,9 @@ func (c Context) FitsRecipe(r Recipe) error {
 	if !ok {
 		return fmt.Errorf("the context does not ask for evidence %s", EvidenceCommand)
 	}
+	if r.Profile != ProfileCommand {
+		return fmt.Errorf("a recipe of profile %s gives no evidence %s", r.Profile, EvidenceCommand)
+	}
 	if got := r.Digest(); PlainDigest(got) != want {
 		return fmt.Errorf("recipe %s is not the context's %s", got, want)
 	}

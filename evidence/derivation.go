@@ -17,7 +17,7 @@ func (a *Attempt) MayDerive() Derivation {
 	switch v := VerdictOf(a); {
 	case a.Finished == nil:
 		d.Refused = "the attempt is not finished"
-	case v.Outcome != OutcomeSuccess:
+	case v.Outcome != OutcomeSuccess || v.Detail != DetailOK:
 		d.Refused = fmt.Sprintf("its outcome is %s (%s)", v.Outcome, v.Detail)
 	case a.Run.Output.Stdout.Truncated:
 		d.Refused = "its output was truncated"

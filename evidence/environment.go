@@ -18,6 +18,9 @@ type Environment struct {
 	Version uint     `cbor:"1,keyasint" json:"version"` // 1
 	Nonce   *Nonce   `cbor:"2,keyasint,omitempty" json:"nonce,omitempty"`
 	Vars    []EnvVar `cbor:"3,keyasint" json:"vars"`
+
+	// Committed takes the place of Vars in contained/v1, whose values are never kept (req L5).
+	Committed []EnvCommitment `cbor:"4,keyasint,omitempty" json:"committed,omitempty"` // sorted by name
 }
 
 // Digest is the SHA-256 of the canonical environment.
@@ -30,6 +33,9 @@ func (e Environment) Check() error {
 	}
 	if len(e.Vars) > MaxEnv {
 		return fmt.Errorf("environment has %d entries; at most %d are allowed", len(e.Vars), MaxEnv)
+	}
+	if len(e.Committed) > 0 {
+		return e.checkCommitted()
 	}
 	total := 0
 	for i, v := range e.Vars {

@@ -10,6 +10,10 @@ type AttemptRegistered struct {
 	Recipe      RecipeDigest      `cbor:"6,keyasint" json:"recipe"` // names the recipe's blob
 	Toolchain   *ToolchainDigest  `cbor:"7,keyasint,omitempty" json:"toolchain,omitempty"`
 	Environment EnvironmentDigest `cbor:"8,keyasint" json:"environment"` // names the environment's blob
+
+	// Of contained/v1 alone.
+	Policy *WorkspacePolicyDigest `cbor:"9,keyasint,omitempty" json:"policy,omitempty"` // names the workspace policy's blob; none: nothing is asked of the changes
+	Salts  *BlobRef               `cbor:"10,keyasint,omitempty" json:"salts,omitempty"` // what opens the environment's commitments; none: it commits to nothing
 }
 
 // Basis is one stream a judgement read: its last event then.
@@ -43,7 +47,7 @@ type ClaimVoided struct {
 
 // SourceMaterialized says that the snapshot is in place.
 type SourceMaterialized struct {
-	Manifest ManifestDigest `cbor:"1,keyasint" json:"manifest"`
+	Manifest ManifestDigest `cbor:"1,keyasint" json:"manifest"` // of contained/v1: the bytes of the workspace's WorkspaceDigest
 	Files    uint64         `cbor:"2,keyasint" json:"files"`
 	Bytes    uint64         `cbor:"3,keyasint" json:"bytes"`
 	Entries  BlobRef        `cbor:"4,keyasint" json:"entries"` // the canonical manifest
@@ -127,7 +131,8 @@ const (
 	StopTimeout   StopCause = "timeout"
 	StopCancelled StopCause = "cancelled"
 	StopOutput    StopCause = "output_limit"
-	StopFault     StopCause = "fault" // a transport failure or an interference; never a verdict by itself
+	StopWorkspace StopCause = "workspace_limit" // the workspace outgrew its bounds (req N10)
+	StopFault     StopCause = "fault"           // a transport failure or an interference; never a verdict by itself
 )
 
 // StopOrdered is the cause of a stop. The kill never waits for it (law 2).

@@ -32,20 +32,31 @@ const (
 	MaxTouched = 20_000 // paths one check compares: both sides of a snapshot of the largest size
 	MaxRelied  = 4      // attempts one decision rests on
 	MaxGrounds = 64     // rules of one decision; all of them are fewer
+
+	MaxEnvName   = 64  // name of an entry whose value is only committed to
+	MaxReference = 512 // a configured image reference
+	MaxChecks    = 64  // checks of one preflight, or of one workspace policy
+	MaxHostID    = 1<<31 - 1
+
+	MaxCommitted = 4096 // bytes of one committed value
 )
 
-// Bounds of the `command/v1` profile (req A7). Both ends are allowed.
-const (
-	MinWall     = time.Millisecond
-	MaxWall     = 5 * time.Minute
-	MinOutput   = 256
-	MaxOutput   = 1 << 20
-	MinMemory   = 16 << 20
-	MaxMemory   = 4 << 30
-	MinScratch  = 1 << 20
-	MaxScratch  = 1 << 30
-	MinPIDs     = 1
-	MaxPIDs     = 256
-	MinNanoCPUs = 100_000_000   // 0.1 core
-	MaxNanoCPUs = 4_000_000_000 // 4 cores
-)
+// commandRanges are the bounds of `command/v1` (req A7). Both ends are allowed.
+var commandRanges = LimitRanges{
+	Wall:     Range{uint64(time.Millisecond), uint64(5 * time.Minute)},
+	Output:   Range{256, 1 << 20},
+	Memory:   Range{16 << 20, 4 << 30},
+	Scratch:  Range{1 << 20, 1 << 30},
+	PIDs:     Range{1, 256},
+	NanoCPUs: Range{100_000_000, 4_000_000_000}, // 0.1 to 4 cores
+}
+
+// containedRanges are the bounds of `contained/v1` (req L1, L2). Both ends are allowed.
+var containedRanges = LimitRanges{
+	Wall:     Range{uint64(time.Second), uint64(6 * time.Hour)},
+	Output:   Range{256, 16 << 20},
+	Memory:   Range{64 << 20, 16 << 30},
+	Scratch:  Range{64 << 10, 4 << 30},
+	PIDs:     Range{16, 4096},
+	NanoCPUs: Range{100_000_000, 8_000_000_000}, // 0.1 to 8 cores
+}

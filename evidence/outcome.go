@@ -41,6 +41,7 @@ var causes = []Cause{
 	{"void_claim", OutcomeIncomplete, 4, "the claim lost a race against a change of epoch or context", func(a *Attempt) bool { return a.Voided != nil }},
 	{"source_refused", OutcomeIncomplete, 4, "the source may not be mounted or could not be read", func(a *Attempt) bool { return a.SourceRefusal != nil }},
 	{"cancelled_before_start", OutcomeCancelled, 5, "cancelled by signal before the command started", func(a *Attempt) bool { return !a.Run.Ordered && a.stopCause() == StopCancelled }},
+	{"preflight_refused", OutcomeUnavailable, 4, "the preflight found what containment needs missing or in conflict", (*Attempt).preflightRefused},
 	{"runtime_refused", OutcomeUnavailable, 4, "the daemon, runtime or image lacks a requirement", func(a *Attempt) bool { return a.BeforeCreate != nil && len(a.BeforeCreate.Refusals) > 0 }},
 	{"reduction_not_accepted", OutcomeUnavailable, 4, "the runtime allows only a reduced claim that was not accepted", func(a *Attempt) bool { return len(a.unaccepted()) > 0 }},
 	{"create_refused", OutcomeUnavailable, 4, "the daemon refused to create the container", (*Attempt).createRuledOut},
@@ -55,6 +56,7 @@ var causes = []Cause{
 	{"timeout", OutcomeTimedOut, 5, "the command exceeded its wall time", func(a *Attempt) bool { return a.stopCause() == StopTimeout }},
 	{"cancelled", OutcomeCancelled, 5, "cancelled by signal", func(a *Attempt) bool { return a.stopCause() == StopCancelled }},
 	{"output_limit", OutcomeOutputLimit, 5, "the command wrote more than its output bound", func(a *Attempt) bool { return a.stopCause() == StopOutput }},
+	{"workspace_limit", OutcomeOutputLimit, 5, "the workspace outgrew its bounds", func(a *Attempt) bool { return a.stopCause() == StopWorkspace }},
 	{"exit_not_observed", OutcomeIncomplete, 5, "the end of the command was not observed", func(a *Attempt) bool { return a.Run.Started && a.Run.Exited == nil }},
 	{"stop_unrecorded", OutcomeIncomplete, 5, "the container was killed before the cause could be stored", func(a *Attempt) bool { return a.Run.Exited != nil && a.Run.Exited.Unrecorded != "" }},
 	{"runtime_changed", OutcomeIncomplete, 5, "the daemon after the exit is not the one before", func(a *Attempt) bool { return a.Run.Started && !a.sameRuntime(a.AfterExit) }},
@@ -64,18 +66,25 @@ var causes = []Cause{
 	{"exit_137", OutcomeIncomplete, 5, "exit status 137: killed, whatever sent the signal", func(a *Attempt) bool { return a.exit() == 137 }},
 	{"oom_unknown", OutcomeIncomplete, 5, "the event source could not rule out that memory ran out", func(a *Attempt) bool { return a.Run.Exited != nil && a.Run.Exited.OOMEvent != OOMNone }},
 	{"capture_incomplete", OutcomeIncomplete, 5, "the output was not captured to its end", (*Attempt).captureIncomplete},
+	{"mutations_unknown", OutcomeIncomplete, 5, "what the agent changed could not be captured", (*Attempt).mutationsUnknown},
+	{"policy_unchecked", OutcomeIncomplete, 5, "the changes were not held against the workspace policy", (*Attempt).policyUnchecked},
 	{"snapshot_left", OutcomeIncomplete, 5, "the source snapshot could not be removed", (*Attempt).snapshotLeft},
 	{"cleanup_missing", OutcomeIncomplete, 5, "no removal of the container was observed", func(a *Attempt) bool { return a.Run.Started && !a.removed() }},
 	{"exit_nonzero", OutcomeFailed, 1, "the command exited with a non-zero status", func(a *Attempt) bool { return a.exit() != 0 }},
+	{"policy_violated", OutcomeSuccess, 1, "the command succeeded, and its changes break the workspace policy", (*Attempt).policyViolated},
 }
 
 // Causes returns the precedence table, first to last.
 func Causes() []Cause { return slices.Clone(causes) }
 
+// DetailOK is the detail of a success without any cause against it. Another detail beside the
+// outcome success says what the run did that it may not (req N7).
+const DetailOK = "ok"
+
 // Verdict is what an attempt's events say.
 type Verdict struct {
 	Outcome Outcome
-	Detail  string   // the deciding cause; "ok" for success
+	Detail  string   // the deciding cause; DetailOK without any
 	Causes  []string // every cause that holds, in order of precedence
 	Exit    int
 }
@@ -84,7 +93,7 @@ type Verdict struct {
 // total: an attempt that is still running gets the verdict it would have if it ended here.
 // Success is what remains when every cause, absence of evidence included, is ruled out (req F2).
 func VerdictOf(a *Attempt) Verdict {
-	v := Verdict{Outcome: OutcomeSuccess, Detail: "ok"}
+	v := Verdict{Outcome: OutcomeSuccess, Detail: DetailOK}
 	for _, c := range causes {
 		if !c.holds(a) {
 			continue

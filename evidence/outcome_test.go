@@ -22,6 +22,9 @@ var bends = map[string]func(*evidence.Attempt){
 	"void_claim":             func(a *evidence.Attempt) { a.Voided = &evidence.ClaimVoided{} },
 	"source_refused":         func(a *evidence.Attempt) { a.SourceRefusal = &evidence.SourceRefused{Code: "x"} },
 	"cancelled_before_start": func(a *evidence.Attempt) { a.Run.Ordered = false; stops(a, evidence.StopCancelled) },
+	"preflight_refused": func(a *evidence.Attempt) {
+		a.Preflight = &evidence.PreflightObserved{Result: evidence.PreflightUnsafe}
+	},
 	"runtime_refused":        func(a *evidence.Attempt) { a.BeforeCreate.Refusals = []string{"no_seccomp"} },
 	"reduction_not_accepted": func(a *evidence.Attempt) { a.Claimed.Accepted = nil },
 	"create_refused": func(a *evidence.Attempt) {
@@ -40,6 +43,7 @@ var bends = map[string]func(*evidence.Attempt){
 	"timeout":            func(a *evidence.Attempt) { stops(a, evidence.StopTimeout) },
 	"cancelled":          func(a *evidence.Attempt) { stops(a, evidence.StopCancelled) },
 	"output_limit":       func(a *evidence.Attempt) { stops(a, evidence.StopOutput) },
+	"workspace_limit":    func(a *evidence.Attempt) { stops(a, evidence.StopWorkspace) },
 	"exit_not_observed":  func(a *evidence.Attempt) { a.Run.Exited = nil },
 	"stop_unrecorded":    func(a *evidence.Attempt) { exited(a).Unrecorded = evidence.StopTimeout },
 	"runtime_changed":    func(a *evidence.Attempt) { a.AfterExit = nil },
@@ -49,32 +53,49 @@ var bends = map[string]func(*evidence.Attempt){
 	"oom_unknown":        func(a *evidence.Attempt) { exited(a).OOMEvent = evidence.OOMUnknown },
 	"transport_fault":    func(a *evidence.Attempt) { exited(a).Faults = []string{"wait"} },
 	"capture_incomplete": func(a *evidence.Attempt) { a.Run.Output.Incomplete = true },
-	"snapshot_left":      func(a *evidence.Attempt) { a.Snapshot = evidence.SnapshotKept },
-	"cleanup_missing":    func(a *evidence.Attempt) { a.Custodies[0].State = evidence.CleanupUnverifiable },
-	"exit_nonzero":       func(a *evidence.Attempt) { exited(a).ExitCode = 3 },
+	"mutations_unknown": func(a *evidence.Attempt) {
+		a.Registered.Profile, a.Mutated = evidence.ProfileContained, &evidence.WorkspaceMutated{Code: "git_made"}
+	},
+	"policy_unchecked": func(a *evidence.Attempt) {
+		a.Registered.Policy, a.Mutated, a.Policy = &evidence.WorkspacePolicyDigest{1}, &evidence.WorkspaceMutated{}, nil
+	},
+	"policy_violated": func(a *evidence.Attempt) {
+		a.Policy = &evidence.PolicyChecked{Checks: []evidence.CheckedRule{{Name: "max_files"}}}
+	},
+	"snapshot_left":   func(a *evidence.Attempt) { a.Snapshot = evidence.SnapshotKept },
+	"cleanup_missing": func(a *evidence.Attempt) { a.Custodies[0].State = evidence.CleanupUnverifiable },
+	"exit_nonzero":    func(a *evidence.Attempt) { exited(a).ExitCode = 3 },
 }
 
 // exclusive lists the pairs that can't hold together, each because both speak of one value.
 var exclusive = map[[2]string]bool{
-	{"cleanup_unconfirmed", "create_refused"}:    true, // one state of one custody
-	{"custody_abandoned", "cleanup_unconfirmed"}: true, // abandoned custody is not open
-	{"create_refused", "cleanup_missing"}:        true, // one state of one custody
-	{"cancelled_before_start", "timeout"}:        true, // the first stop decides
-	{"cancelled_before_start", "output_limit"}:   true,
-	{"timeout", "cancelled"}:                     true,
-	{"timeout", "output_limit"}:                  true,
-	{"cancelled", "output_limit"}:                true,
-	{"not_started", "exit_not_observed"}:         true, // what never started lacks nothing else
-	{"not_started", "runtime_changed"}:           true,
-	{"not_started", "cleanup_missing"}:           true,
-	{"interfered", "exit_not_observed"}:          true, // without an exit event none of its fields holds
-	{"exit_not_observed", "stop_unrecorded"}:     true,
-	{"exit_not_observed", "invalid_state"}:       true,
-	{"exit_not_observed", "oom"}:                 true,
-	{"exit_not_observed", "exit_137"}:            true,
-	{"exit_not_observed", "oom_unknown"}:         true,
-	{"exit_not_observed", "transport_fault"}:     true,
-	{"exit_not_observed", "exit_nonzero"}:        true,
+	{"cleanup_unconfirmed", "create_refused"}:     true, // one state of one custody
+	{"custody_abandoned", "cleanup_unconfirmed"}:  true, // abandoned custody is not open
+	{"create_refused", "cleanup_missing"}:         true, // one state of one custody
+	{"cancelled_before_start", "timeout"}:         true, // the first stop decides
+	{"cancelled_before_start", "output_limit"}:    true,
+	{"cancelled_before_start", "workspace_limit"}: true,
+	{"timeout", "workspace_limit"}:                true,
+	{"cancelled", "workspace_limit"}:              true,
+	{"output_limit", "workspace_limit"}:           true,
+	{"timeout", "cancelled"}:                      true,
+	{"timeout", "output_limit"}:                   true,
+	{"cancelled", "output_limit"}:                 true,
+	{"not_started", "exit_not_observed"}:          true, // what never started lacks nothing else
+	{"not_started", "runtime_changed"}:            true,
+	{"not_started", "cleanup_missing"}:            true,
+	{"not_started", "mutations_unknown"}:          true,
+	{"not_started", "policy_unchecked"}:           true,
+	{"mutations_unknown", "policy_unchecked"}:     true, // without mutations there is nothing to check
+	{"policy_unchecked", "policy_violated"}:       true,
+	{"interfered", "exit_not_observed"}:           true, // without an exit event none of its fields holds
+	{"exit_not_observed", "stop_unrecorded"}:      true,
+	{"exit_not_observed", "invalid_state"}:        true,
+	{"exit_not_observed", "oom"}:                  true,
+	{"exit_not_observed", "exit_137"}:             true,
+	{"exit_not_observed", "oom_unknown"}:          true,
+	{"exit_not_observed", "transport_fault"}:      true,
+	{"exit_not_observed", "exit_nonzero"}:         true,
 }
 
 func fence(a *evidence.Attempt, by evidence.FencedBy) {

@@ -12,7 +12,7 @@ var commandProfile = Profile{
 	ScratchPath: "/scratch",
 	Environment: []EnvVar{{"HOME", "/scratch"}, {"TMPDIR", "/scratch"}},
 	Injected:    []string{"HOSTNAME", "PATH"},
-	Network:     "none",
+	Network:     NetworkNone,
 	Nofile:      128,
 	Core:        0,
 	Controls:    commandControls,

@@ -27,7 +27,8 @@ type Recipe struct {
 	Environment EnvironmentDigest `cbor:"6,keyasint" json:"environment"`
 	Toolchain   *ToolchainDigest  `cbor:"7,keyasint,omitempty" json:"toolchain,omitempty"`
 	Limits      Limits            `cbor:"8,keyasint" json:"limits"`
-	Nonce       *Nonce            `cbor:"9,keyasint,omitempty" json:"nonce,omitempty"` // keeps the digest unguessable
+	Nonce       *Nonce            `cbor:"9,keyasint,omitempty" json:"nonce,omitempty"`      // keeps the digest unguessable
+	Contained   *ContainedTerms   `cbor:"10,keyasint,omitempty" json:"contained,omitempty"` // of contained/v1, and of no other profile
 }
 
 // Digest is the SHA-256 of the canonical recipe (req A2).
@@ -53,7 +54,11 @@ func (r Recipe) Check() error {
 	if r.Version != 1 {
 		return fmt.Errorf("recipe version %d is not 1", r.Version)
 	}
-	if _, err := ProfileByName(r.Profile); err != nil {
+	table, err := r.Table()
+	if err != nil {
+		return err
+	}
+	if err := r.checkTerms(); err != nil {
 		return err
 	}
 	if r.Image.IsZero() {
@@ -75,27 +80,53 @@ func (r Recipe) Check() error {
 	if total > MaxArgBytes {
 		return fmt.Errorf("argument text is %d bytes; at most %d are allowed", total, MaxArgBytes)
 	}
-	return r.Limits.Check()
+	return r.Limits.Check(table)
 }
 
-// Check refuses limits outside the `command/v1` ranges, naming the range.
-func (l Limits) Check() error {
-	if l.Wall < MinWall || l.Wall > MaxWall {
-		return fmt.Errorf("wall time %v is outside %v to %v", l.Wall, MinWall, MaxWall)
+// Range is what a limit may be. Both ends are allowed.
+type Range struct {
+	Min uint64 `cbor:"1,keyasint" json:"min"`
+	Max uint64 `cbor:"2,keyasint" json:"max"`
+}
+
+// LimitRanges says what each of Limits may be, in the same units.
+type LimitRanges struct {
+	Wall     Range `cbor:"1,keyasint" json:"wall_ns"`
+	Output   Range `cbor:"2,keyasint" json:"output"`
+	Memory   Range `cbor:"3,keyasint" json:"memory"`
+	Scratch  Range `cbor:"4,keyasint" json:"scratch"`
+	PIDs     Range `cbor:"5,keyasint" json:"pids"`
+	NanoCPUs Range `cbor:"6,keyasint" json:"nano_cpus"`
+}
+
+// Ranges says what limits a recipe may have under the table.
+func (p Profile) Ranges() LimitRanges {
+	if p.Limits != nil {
+		return *p.Limits
+	}
+	return commandRanges
+}
+
+// Check refuses limits outside the ranges of a profile's table, naming the range.
+func (l Limits) Check(p Profile) error {
+	in := p.Ranges()
+	if l.Wall < time.Duration(in.Wall.Min) || l.Wall > time.Duration(in.Wall.Max) {
+		return fmt.Errorf("wall time %v is outside %v to %v", l.Wall, time.Duration(in.Wall.Min), time.Duration(in.Wall.Max))
 	}
 	for _, b := range []struct {
-		name          string
-		got, min, max uint64
-		unit          string
+		name string
+		got  uint64
+		in   Range
+		unit string
 	}{
-		{"output limit", l.Output, MinOutput, MaxOutput, "bytes"},
-		{"memory", l.Memory, MinMemory, MaxMemory, "bytes"},
-		{"scratch", l.Scratch, MinScratch, MaxScratch, "bytes"},
-		{"processes", l.PIDs, MinPIDs, MaxPIDs, "processes"},
-		{"CPU rate", l.NanoCPUs, MinNanoCPUs, MaxNanoCPUs, "billionths of a core"},
+		{"output limit", l.Output, in.Output, "bytes"},
+		{"memory", l.Memory, in.Memory, "bytes"},
+		{"scratch", l.Scratch, in.Scratch, "bytes"},
+		{"processes", l.PIDs, in.PIDs, "processes"},
+		{"CPU rate", l.NanoCPUs, in.NanoCPUs, "billionths of a core"},
 	} {
-		if b.got < b.min || b.got > b.max {
-			return fmt.Errorf("%s %d is outside %d to %d %s", b.name, b.got, b.min, b.max, b.unit)
+		if b.got < b.in.Min || b.got > b.in.Max {
+			return fmt.Errorf("%s %d is outside %d to %d %s", b.name, b.got, b.in.Min, b.in.Max, b.unit)
 		}
 	}
 	return nil

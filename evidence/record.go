@@ -33,7 +33,32 @@ type Record struct {
 	Duration   uint64          `cbor:"25,keyasint,omitempty" json:"duration_ns,omitempty"`
 	Cleanup    []CleanupResult `cbor:"26,keyasint" json:"cleanup"`
 	Snapshot   SnapshotState   `cbor:"27,keyasint,omitempty" json:"snapshot,omitempty"`
+
+	// Of contained/v1 alone.
+	Preflight PreflightResult   `cbor:"28,keyasint,omitempty" json:"preflight,omitempty"`
+	Workspace *WorkspaceChange  `cbor:"29,keyasint,omitempty" json:"workspace,omitempty"`
+	Policy    *WorkspaceVerdict `cbor:"30,keyasint,omitempty" json:"policy,omitempty"`
 }
+
+// WorkspaceChange sums up how a workspace changed.
+type WorkspaceChange struct {
+	Modified  uint64        `cbor:"1,keyasint" json:"modified"`
+	Added     uint64        `cbor:"2,keyasint" json:"added"`
+	Deleted   uint64        `cbor:"3,keyasint" json:"deleted"`
+	Renamed   uint64        `cbor:"4,keyasint" json:"renamed"`
+	Mutations *SaltedDigest `cbor:"5,keyasint,omitempty" json:"mutations,omitempty"`
+	Code      string        `cbor:"6,keyasint,omitempty" json:"code,omitempty"` // why that isn't known
+}
+
+// WorkspaceVerdict sums up what a workspace policy came to.
+type WorkspaceVerdict struct {
+	Policy WorkspacePolicyDigest `cbor:"1,keyasint" json:"policy"`
+	Checks uint64                `cbor:"2,keyasint" json:"checks"`
+	Broken uint64                `cbor:"3,keyasint" json:"broken"`
+}
+
+// Good reports whether the run succeeded and nothing is held against it.
+func (r Record) Good() bool { return r.Outcome == OutcomeSuccess && r.Detail == DetailOK }
 
 // ControlCount sums up the controls compared before start and those the kernel showed.
 type ControlCount struct {
@@ -94,6 +119,7 @@ func RecordOf(a *Attempt) Record {
 	if o := a.Run.Output; o != nil {
 		r.Stdout, r.Stderr, r.Incomplete = &o.Stdout, &o.Stderr, o.incomplete()
 	}
+	r.contained(a)
 	for _, c := range a.Custodies {
 		r.Cleanup = append(r.Cleanup, CleanupResult{Handle: c.Handle, State: c.State, Container: c.Container, Abandoned: c.Abandoned})
 	}
@@ -158,4 +184,20 @@ func countEqual(cs []Control) (equal, total uint64) {
 		}
 	}
 	return equal, uint64(len(cs))
+}
+
+// contained fills in what only contained/v1 has.
+func (r *Record) contained(a *Attempt) {
+	if a.Preflight != nil {
+		r.Preflight = a.Preflight.Result
+	}
+	if m := a.Mutated; m != nil {
+		r.Workspace = &WorkspaceChange{Modified: m.Modified, Added: m.Added, Deleted: m.Deleted, Renamed: m.Renamed, Code: m.Code}
+		if m.Mutations != nil {
+			r.Workspace.Mutations = &m.Mutations.Salted
+		}
+	}
+	if p := a.Policy; p != nil {
+		r.Policy = &WorkspaceVerdict{Policy: p.Policy, Checks: uint64(len(p.Checks)), Broken: p.broken()}
+	}
 }

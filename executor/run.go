@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg Config, job Job) error {
 	r := &run{
 		Config: cfg, job: job, life: life,
 		ledger: newScribe(life, cfg.Recorder, cfg.Random),
-		watch:  newWatch(job.Profile.Network),
+		watch:  newWatch(string(job.Profile.Network)),
 		tee:    newTee(job.Stdout, job.Stderr),
 		course: course{faults: map[string]bool{}},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
@@ -17,6 +18,7 @@ type Request struct {
 	Attempts   []evidence.AttemptID // finished ones
 	At         *ledger.Index        // as of which event, inclusive; nil: the last one
 	Withhold   []bundle.Class       // what to leave out, with what bundle.WithThem adds
+	Disclose   []bundle.Class       // what is left out unless it is named here: bundle.ClassSalts
 	Checkpoint ledger.CheckpointSigner
 	ProveFrom  []byte // a checkpoint's note that readers keep; the bundle shows how its tree relates to theirs
 }
@@ -81,13 +83,22 @@ func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, 
 		return nil, Summary{}, err
 	}
 	c.upTo(at)
-	p, sum, err := assemble(ctx, led, c, cp, r.Withhold)
+	p, sum, err := assemble(ctx, led, c, cp, r.withheld())
 	if err != nil {
 		return nil, Summary{}, err
 	}
 	p.Kept = kept
 	payload, err := p.Marshal()
 	return payload, sum, err
+}
+
+// withheld is what the bundle leaves out: what was asked, and what must be named to be shown.
+func (r Request) withheld() []bundle.Class {
+	out := slices.Clone(r.Withhold)
+	if !slices.Contains(r.Disclose, bundle.ClassSalts) {
+		out = append(out, bundle.ClassSalts)
+	}
+	return out
 }
 
 // checkpoint signs the tree that ends with index `at`. The ledger keeps it if that is its present

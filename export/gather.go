@@ -53,7 +53,7 @@ func (g *gatherer) event(ctx context.Context, p evidence.Payload) error {
 
 // builtin holds the table of a profile this program has; its digest names it.
 func (g *gatherer) builtin(r evidence.AttemptRegistered) {
-	if p, err := evidence.ProfileByName(r.Profile); err == nil && p.Digest() == r.Table {
+	if p, ok := evidence.ProfileByDigest(r.Table); ok {
 		g.held[bundle.BlobDigest(r.Table)] = evidence.Marshal(p)
 	}
 }
@@ -117,6 +117,9 @@ func (g *gatherer) disclosed(r evidence.AttemptRegistered) error {
 	}
 	for _, v := range e.Vars {
 		g.envNames[v.Name] = true
+	}
+	for _, c := range e.Committed {
+		g.envNames[c.Name] = true
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ var form = func() string {
 	for _, c := range evidence.Causes() {
 		fmt.Fprintf(h, "cause %s %s %d\n", c.Detail, c.Outcome, c.Exit)
 	}
-	if p, err := evidence.ProfileByName(evidence.ProfileCommand); err == nil {
+	for _, p := range evidence.Profiles() {
 		fmt.Fprintf(h, "profile %s\n", p.Digest())
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -25,7 +25,7 @@ func TestRulesAreClosed(t *testing.T) {
 	g := parse(t)
 	require.Greater(t, len(g), 60)
 	used := []string{"leaf", "meta", "recipe", "environment", "profile", "record", "bundle", "sig-structure", "descriptor", "control-values", "path-list", "key-message",
-		"workspace", "mutations", "workspace-policy"}
+		"workspace", "mutations", "workspace-policy", "env-salts"}
 	for _, name := range evidence.EventTypes() {
 		used = append(used, rule(name))
 	}
@@ -96,6 +96,23 @@ func TestRealOutput(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, opened)
+	c := evidencetest.Contained()
+	require.NoError(t, g.check(t, "recipe", evidence.Marshal(c.Recipe)))
+	require.NoError(t, g.check(t, "environment", evidence.Marshal(c.Environment)))
+	for _, table := range evidence.Profiles() {
+		require.NoError(t, g.check(t, "profile", evidence.Marshal(table)))
+	}
+	for _, e := range c.Finished() {
+		require.NoError(t, g.check(t, rule(e.EventType()), evidence.Marshal(e)))
+	}
+	a, err = evidence.Fold(c.Events()...)
+	require.NoError(t, err)
+	require.NoError(t, g.check(t, "record", evidence.Marshal(evidence.RecordOf(&a))))
+	for _, w := range c.Blobs {
+		if w.Ref == *c.Registered.Salts {
+			require.NoError(t, g.check(t, "env-salts", w.Bytes))
+		}
+	}
 	added := evidence.KeyAdded{Role: evidence.RoleBundle, Key: []byte{1}}
 	require.NoError(t, g.check(t, "key-message", added.Message(evidence.LedgerID{1})))
 }

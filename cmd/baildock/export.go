@@ -28,6 +28,7 @@ func exportCommand(p *program) *cli.Command {
 			&cli.StringFlag{Name: "change", Usage: "every attempt of the change `ID`"},
 			&cli.StringFlag{Name: "prove-from", Usage: "show how the bundle's tree relates to the checkpoint in `FILE`, for those who kept it"},
 			&cli.StringSliceFlag{Name: "withhold", Usage: "leave out `output,recipe,env,…`"},
+			&cli.StringSliceFlag{Name: "disclose", Usage: "show what is left out unless it is named: `salts`, which open the environment of a contained run"},
 			&cli.BoolFlag{Name: "sigstore", Usage: "also write FILE.sigstore.json, which cosign verifies"},
 			kmsFlag(),
 		},
@@ -71,7 +72,11 @@ func (p *program) export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := export.Request{Withhold: withhold}
+	disclose, err := withholdFlag(c, "disclose")
+	if err != nil {
+		return err
+	}
+	r := export.Request{Withhold: withhold, Disclose: disclose}
 	if from := c.String("prove-from"); from != "" {
 		if r.ProveFrom, err = readBounded(from, ledger.MaxNote); err != nil {
 			return err

@@ -96,7 +96,7 @@ func recipeView(cmd command) recipeJSON {
 
 // profileOf is the table of a checked recipe.
 func profileOf(r evidence.Recipe) evidence.Profile {
-	profile, err := evidence.ProfileByName(r.Profile)
+	profile, err := r.Table()
 	if err != nil {
 		panic(fmt.Sprintf("a checked recipe has an unknown profile: %v", err))
 	}

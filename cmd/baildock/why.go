@@ -58,7 +58,7 @@ func (v attemptView) why() string {
 		return "its runner is gone and has not finished it"
 	case v.Outcome == nil:
 		return "its runner has claimed it and has not finished it"
-	case *v.Outcome == evidence.OutcomeSuccess:
+	case *v.Outcome == evidence.OutcomeSuccess && v.Detail == evidence.DetailOK:
 		return "every check held (ok)"
 	}
 	return fmt.Sprintf("%s (%s)", causeMeans(v.Detail), v.Detail)
@@ -88,6 +88,10 @@ var nextSteps = map[string]string{
 	"oom":                          "give it more memory: baildock run --memory",
 	"exit_137":                     "something killed it; if memory ran out, give it more: baildock run --memory",
 	"exit_nonzero":                 "read what it said: baildock check show %s --explain",
+	"preflight_refused":            "see what containment lacks: baildock check show %s --explain",
+	"workspace_limit":              "the agent filled its workspace; see what it wrote: baildock check show %s --explain",
+	"mutations_unknown":            "see why its changes can't be told: baildock check show %s --explain",
+	"policy_violated":              "see which check its changes break: baildock check show %s --explain",
 	"void_claim":                   "register a new attempt for what is current",
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 )
 
-// History is one attempt of `command/v1` from registration to the removal of its snapshot. A nil
+// History is one attempt from registration to the removal of its snapshot. A nil
 // part is left out of Events; nothing checks that the rest is still legal.
 type History struct {
 	Recipe      evidence.Recipe
@@ -25,6 +25,7 @@ type History struct {
 
 	Registered   *evidence.AttemptRegistered
 	Claimed      *evidence.AttemptClaimed
+	Preflight    *evidence.PreflightObserved
 	Materialized *evidence.SourceMaterialized
 	BeforeCreate *evidence.RuntimeObserved
 	Custody      *evidence.CustodyTaken
@@ -40,8 +41,11 @@ type History struct {
 	AfterExit    *evidence.RuntimeObserved
 	Removal      *evidence.RemovalOrdered
 	Removed      *evidence.RemovalObserved
+	Mutated      *evidence.WorkspaceMutated
+	Policy       *evidence.PolicyChecked
 	Snapshot     *evidence.SnapshotRemoved
 
+	Plain [][]byte                // what events name by its plain digest, beside recipe and environment
 	Blobs []evidence.Withholdable // every withholdable byte string named by an event
 }
 
@@ -113,6 +117,7 @@ func (h *History) Events() []evidence.Payload {
 	var out []evidence.Payload
 	out = add(out, h.Registered)
 	out = add(out, h.Claimed)
+	out = add(out, h.Preflight)
 	out = add(out, h.Materialized)
 	out = add(out, h.BeforeCreate)
 	out = add(out, h.Custody)
@@ -128,6 +133,8 @@ func (h *History) Events() []evidence.Payload {
 	out = add(out, h.AfterExit)
 	out = add(out, h.Removal)
 	out = add(out, h.Removed)
+	out = add(out, h.Mutated)
+	out = add(out, h.Policy)
 	return add(out, h.Snapshot)
 }
 
@@ -142,8 +149,12 @@ func (h *History) Finished() []evidence.Payload {
 // Request is the digest every label and custody of the history carries.
 func (h *History) Request() evidence.RequestDigest {
 	r := h.Registered
+	rev := evidence.Revision{Commit: r.Subject.Revision}
+	if r.Subject.Kind == evidence.SubjectDirectory {
+		rev.Manifest = &h.Materialized.Manifest
+	}
 	return evidence.Request{
-		Attempt: r.Attempt, Generation: 1, Binding: r.Binding, Revision: evidence.Revision{Commit: r.Subject.Revision},
+		Attempt: r.Attempt, Generation: 1, Binding: r.Binding, Revision: rev,
 		Recipe: r.Recipe, Toolchain: r.Toolchain, Environment: r.Environment, Profile: r.Table,
 	}.Digest()
 }

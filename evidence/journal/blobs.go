@@ -83,3 +83,12 @@ func (j *Journal) Environment(ctx context.Context, d evidence.EnvironmentDigest)
 	}
 	return e, e.Check()
 }
+
+// WorkspacePolicy reads a workspace policy's canonical bytes by its digest.
+func (j *Journal) WorkspacePolicy(ctx context.Context, d evidence.WorkspacePolicyDigest) ([]byte, error) {
+	b, err := j.ledger.Get(ctx, ledger.BlobKey(d))
+	if err != nil {
+		return nil, fmt.Errorf("read workspace policy: %w", err)
+	}
+	return b.Data, nil
+}

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -18,6 +19,9 @@ type Registration struct {
 	Subject     evidence.Subject
 	Recipe      evidence.Recipe
 	Environment evidence.Environment // the recipe's
+
+	Salts  *evidence.Withholdable // what opens the environment's commitments; nil without any
+	Policy []byte                 // the canonical workspace policy that the recipe's terms name; nil without one
 }
 
 // Check refuses a registration whose parts have no legal shape or don't fit one another.
@@ -31,19 +35,25 @@ func (r Registration) Check() error {
 	if err := r.Recipe.Check(); err != nil {
 		return err
 	}
-	if err := r.Environment.Check(); err != nil {
+	if err := r.Environment.Fits(r.Recipe); err != nil {
 		return err
 	}
-	if !sameNonce(r.Recipe.Nonce, r.Environment.Nonce) {
-		return fmt.Errorf("the environment does not carry the recipe's nonce")
+	if (r.Salts != nil) != (len(r.Environment.Committed) > 0) {
+		return fmt.Errorf("an environment's commitments and what opens them are registered together")
 	}
-	if got := r.Environment.Digest(); got != r.Recipe.Environment {
-		return fmt.Errorf("environment %s is not the recipe's %s", got, r.Recipe.Environment)
+	want, ok := policyOf(r.Recipe)
+	if ok != (r.Policy != nil) || ok && evidence.PlainDigest(sha256.Sum256(r.Policy)) != evidence.PlainDigest(want) {
+		return fmt.Errorf("the workspace policy is not the one that the recipe names")
 	}
 	return nil
 }
 
-func sameNonce(a, b *evidence.Nonce) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+func policyOf(r evidence.Recipe) (d evidence.WorkspacePolicyDigest, ok bool) {
+	if r.Contained == nil || r.Contained.Policy == nil {
+		return d, false
+	}
+	return *r.Contained.Policy, true
+}
 
 // withNonce is the same registration under another recipe nonce.
 func (r Registration) withNonce(n *evidence.Nonce) Registration {
@@ -53,14 +63,21 @@ func (r Registration) withNonce(n *evidence.Nonce) Registration {
 }
 
 func (r Registration) event(b *evidence.Binding) (evidence.AttemptRegistered, error) {
-	table, err := evidence.ProfileByName(r.Recipe.Profile)
+	table, err := r.Recipe.Table()
 	if err != nil {
 		return evidence.AttemptRegistered{}, err
 	}
-	return evidence.AttemptRegistered{
+	e := evidence.AttemptRegistered{
 		Attempt: r.Attempt, Binding: b, Subject: r.Subject, Profile: table.Name, Table: table.Digest(),
 		Recipe: r.Recipe.Digest(), Toolchain: r.Recipe.Toolchain, Environment: r.Recipe.Environment,
-	}, nil
+	}
+	if d, ok := policyOf(r.Recipe); ok {
+		e.Policy = &d
+	}
+	if r.Salts != nil {
+		e.Salts = &r.Salts.Ref
+	}
+	return e, nil
 }
 
 // Register opens an attempt, or returns the one that stands for the same input already. The
@@ -212,12 +229,21 @@ func (j *Journal) current(r Registration, c Change) (evidence.AttemptRegistered,
 }
 
 func (j *Journal) keepRecipe(ctx context.Context, r Registration) error {
-	table, err := evidence.ProfileByName(r.Recipe.Profile)
+	table, err := r.Recipe.Table()
 	if err != nil {
 		return err
 	}
 	// The registration names the table too: a later version may know another one by that name.
-	_, err = j.KeepPlain(ctx, evidence.Marshal(r.Recipe), evidence.Marshal(r.Environment), evidence.Marshal(table))
+	plain := [][]byte{evidence.Marshal(r.Recipe), evidence.Marshal(r.Environment), evidence.Marshal(table)}
+	if r.Policy != nil {
+		plain = append(plain, r.Policy)
+	}
+	if r.Salts != nil {
+		if err := j.Keep(ctx, *r.Salts); err != nil {
+			return err
+		}
+	}
+	_, err = j.KeepPlain(ctx, plain...)
 	return err
 }
 
@@ -286,6 +312,8 @@ func differs(have, want evidence.AttemptRegistered) error {
 		{"toolchain", have.Toolchain, want.Toolchain},
 		{"environment", have.Environment, want.Environment},
 		{"recipe", have.Recipe, want.Recipe},
+		{"workspace policy", have.Policy, want.Policy},
+		{"environment salts", have.Salts, want.Salts},
 	} {
 		if !bytes.Equal(evidence.Marshal(part.a), evidence.Marshal(part.b)) {
 			e.Differs = append(e.Differs, part.name)

@@ -49,7 +49,7 @@ func expect(p executor.Plan, img executor.Image, id evidence.ContainerID) expect
 		"security":  security,
 		"ulimits":   []any{limit("core", p.Profile.Core), limit("nofile", p.Profile.Nofile)},
 		"network":   p.Profile.Network,
-		"networks":  []string{p.Profile.Network},
+		"networks":  []evidence.Network{p.Profile.Network},
 		"memory":    p.Recipe.Limits.Memory,
 		"nano_cpus": p.Recipe.Limits.NanoCPUs,
 		"pids":      p.Recipe.Limits.PIDs,

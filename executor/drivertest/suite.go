@@ -295,7 +295,7 @@ func events(t *testing.T, e Env) {
 				require.NotZero(t, ev.TimeNano)
 			case ev.Type == "network" && ev.Container == id.Hex():
 				seen["network "+ev.Action] = true
-				require.Equal(t, p.Profile.Network, ev.Network)
+				require.Equal(t, string(p.Profile.Network), ev.Network)
 			}
 		case <-deadline:
 			require.Fail(t, "events missing", "%v", seen)

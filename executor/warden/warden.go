@@ -173,7 +173,7 @@ func (w *Warden) prepare(ctx context.Context, req RunRequest, progress executor.
 	if k.env, err = w.Journal.Environment(ctx, g.Environment); err != nil {
 		return nil, err
 	}
-	if k.profile, err = evidence.ProfileByName(g.Profile); err != nil {
+	if k.profile, err = k.recipe.Table(); err != nil {
 		return nil, err
 	}
 	if k.profile.Digest() != g.Table {

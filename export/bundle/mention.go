@@ -17,12 +17,14 @@ const (
 	ClassSource   Class = "source"   // paths, sizes and digests of the source's files
 	ClassControls Class = "controls" // the values found for each control
 	ClassDetail   Class = "detail"   // error texts, an operator's words
-	ClassProfile  Class = "profile"  // a profile's table; public, never withheld
+	ClassProfile  Class = "profile"  // a profile's table, or a workspace policy; public, never withheld
+	ClassSalts    Class = "salts"    // what opens the values of an environment that is only committed to; shown only when named
+	ClassChanges  Class = "changes"  // what changed in a workspace: paths, digests, the diff
 )
 
 // Withholdables returns the classes that may be withheld, in their documented order.
 func Withholdables() []Class {
-	return []Class{ClassOutput, ClassRecipe, ClassEnv, ClassSource, ClassControls, ClassDetail}
+	return []Class{ClassOutput, ClassRecipe, ClassEnv, ClassSource, ClassControls, ClassDetail, ClassSalts, ClassChanges}
 }
 
 // ParseClass refuses anything outside the closed list. It accepts classes that can't be withheld.
@@ -77,6 +79,18 @@ func Mentions(p evidence.Payload) []Mention {
 		m.plain(ClassProfile, BlobDigest(e.Table))
 		m.plain(ClassRecipe, BlobDigest(e.Recipe))
 		m.plain(ClassEnv, BlobDigest(e.Environment))
+		if e.Policy != nil {
+			m.plain(ClassProfile, BlobDigest(*e.Policy))
+		}
+		m.ref(ClassSalts, e.Salts)
+	case evidence.PreflightObserved:
+		m.ref(ClassDetail, e.Detail)
+	case evidence.WorkspaceMutated:
+		m.ref(ClassChanges, e.Mutations)
+		m.ref(ClassChanges, e.Diff)
+		m.ref(ClassDetail, e.Detail)
+	case evidence.PolicyChecked:
+		m.ref(ClassChanges, e.Detail)
 	case evidence.SourceMaterialized:
 		m.ref(ClassSource, &e.Entries)
 		m.ref(ClassSource, e.Detail)

@@ -101,6 +101,9 @@ func (f *Fixture) Append(t testing.TB, stream string, payloads ...evidence.Paylo
 func (f *Fixture) Keep(t testing.TB, h *evidencetest.History) {
 	t.Helper()
 	blobs := []ledger.Blob{{Data: evidence.Marshal(h.Recipe)}, {Data: evidence.Marshal(h.Environment)}}
+	for _, b := range h.Plain {
+		blobs = append(blobs, ledger.Blob{Data: b})
+	}
 	for _, w := range h.Blobs {
 		blobs = append(blobs, ledger.Blob{Salt: w.Descriptor.Salt[:], Data: w.Bytes}, ledger.Blob{Data: evidence.Marshal(w.Descriptor)})
 	}

@@ -175,11 +175,12 @@ func (v *verification) recipe(j *judged) {
 	if b, ok := v.payload.Blob(bundle.BlobDigest(g.Environment)); ok {
 		var e evidence.Environment
 		err := evidence.Unmarshal(b, &e)
-		if err == nil {
+		switch {
+		case err != nil:
+		case r != nil:
+			err = e.Fits(*r)
+		default:
 			err = e.Check()
-		}
-		if err == nil && r != nil && !sameNonce(r.Nonce, e.Nonce) {
-			err = fmt.Errorf("its nonce is not the recipe's")
 		}
 		if err != nil {
 			bad("environment: %v", err)
@@ -211,14 +212,20 @@ func fits(r evidence.Recipe, g evidence.AttemptRegistered) error {
 	if r.Profile != g.Profile || r.Environment != g.Environment || !sameToolchain(r.Toolchain, g.Toolchain) {
 		return errors.New("the recipe is of another profile, environment or toolchain than registered")
 	}
+	if table, err := r.Table(); err != nil || table.Digest() != g.Table && r.Contained != nil || !samePolicy(r.Contained, g.Policy) {
+		return errors.New("the recipe is of another table or workspace policy than registered")
+	}
 	return nil
 }
 
-func sameToolchain(a, b *evidence.ToolchainDigest) bool {
-	return a == nil && b == nil || a != nil && b != nil && *a == *b
+func samePolicy(t *evidence.ContainedTerms, registered *evidence.WorkspacePolicyDigest) bool {
+	if t == nil || t.Policy == nil {
+		return registered == nil
+	}
+	return registered != nil && *t.Policy == *registered
 }
 
-func sameNonce(a, b *evidence.Nonce) bool {
+func sameToolchain(a, b *evidence.ToolchainDigest) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 

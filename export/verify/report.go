@@ -195,6 +195,11 @@ func (r *Report) short(p Policy) string {
 	if l != Authentic && r.Outcome != evidence.OutcomeSuccess {
 		return "the outcome is " + string(r.Outcome)
 	}
+	for _, a := range r.Attempts {
+		if l != Authentic && !a.Record.Good() {
+			return fmt.Sprintf("the outcome of %s is %s (%s)", a.Record.Attempt, a.Record.Outcome, a.Record.Detail)
+		}
+	}
 	if why := r.claimsLess(p); why != "" {
 		return why
 	}

@@ -27,7 +27,7 @@ CONTENT_TYPE = "application/vnd.baildock.bundle+cbor"
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # of P-256
 MAX_BUNDLE, MAX_PROTECTED, MAX_ITEMS, MAX_DEPTH, MAX_LIST = 64 << 20, 16 << 10, 1 << 20, 8, 1 << 17
 MAX_JUDGED, MAX_STREAMS, MAX_EVENTS, MAX_PROOF, MAX_SCHEMAS, MAX_NAME = 64, 1024, 32768, 63, 32, 128
-CLASSES = ("output", "recipe", "env", "source", "controls", "detail", "profile")
+CLASSES = ("output", "recipe", "env", "source", "controls", "detail", "profile", "salts", "changes")
 
 
 class Invalid(Exception):
@@ -365,6 +365,9 @@ def open_note(note, origin, keys, exactly_one):
 # Events.
 
 MENTIONS = {  # type: (field, class) of each blob reference
+    "PreflightObserved": ((5, "detail"),),
+    "WorkspaceMutated": ((5, "changes"), (6, "changes"), (8, "detail")),
+    "PolicyChecked": ((3, "changes"),),
     "SourceMaterialized": ((4, "source"), (6, "source")),
     "SourceRefused": ((2, "detail"),),
     "RuntimeObserved": ((7, "detail"),),
@@ -438,9 +441,13 @@ SHAPES = {  # schemas/events.cddl: required fields, optional fields
     "PathsChecked": ({2: text, 3: listed(text), 4: ref, 5: uint}, {1: some(text), 6: some(uint)}),
     "ContextApproved": ({1: uint, 2: digest, 3: relied, 4: listed(basis), 5: grounds},),
     "ChangeIntegrated": ({1: uint, 2: digest, 3: text, 4: basis, 5: relied, 6: listed(basis), 7: grounds},),
-    "AttemptRegistered": (registered, {2: binding, 7: digest}),
+    "AttemptRegistered": (registered, {2: binding, 7: digest, 9: digest, 10: ref}),
     "AttemptClaimed": ({1: uint, 2: listed(basis), 3: mapped({2: nonce, 3: nonce, 4: uint}, {1: digest}), 4: uint, 5: listed(text)},),
     "ClaimVoided": ({1: basis},),
+    "PreflightObserved": ({1: text, 2: listed(text), 3: listed(mapped({1: text, 2: text}, {3: text}))},
+                          {4: mapped({1: daemon, 2: build}), 5: ref}),
+    "WorkspaceMutated": ({1: uint, 2: uint, 3: uint, 4: uint}, {5: ref, 6: ref, 7: text, 8: ref}),
+    "PolicyChecked": ({1: digest, 2: listed(mapped({1: text, 2: lambda x: type(x) is bool}))}, {3: ref}),
     "SourceMaterialized": ({1: digest, 2: uint, 3: uint, 4: ref}, {5: some(uint), 6: ref}),
     "SourceRefused": coded,
     "RuntimeObserved": ({1: text, 3: listed(text)},
@@ -509,6 +516,10 @@ class Event:
         if self.type == "AttemptRegistered":
             for field, kind in ((5, "profile"), (6, "recipe"), (8, "env")):
                 yield kind, d[field], None
+            if 9 in d:
+                yield "profile", d[9], None
+            if 10 in d:
+                yield "salts", d[10][1], d[10][2]
         elif self.type == "OutputCaptured":
             for field in (2, 3):
                 yield "output", d[field][3][1], d[field][3][2]

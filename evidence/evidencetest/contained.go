@@ -1,0 +1,51 @@
+package evidencetest
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"github.com/baildock/baildock/evidence"
+)
+
+// Secret is the value that the environment of Contained commits to. It stands in no event and no blob.
+const Secret = "correct-horse-battery"
+
+// Contained is a run of an agent in a copy of a directory: it adds a file, keeps to a policy of two
+// checks, and exits 0, under the same runtime and claim as Success.
+func Contained() *History {
+	h := Success()
+	policy := []byte("policy")
+	h.Plain = append(h.Plain, policy)
+	digest := evidence.WorkspacePolicyDigest(sha256.Sum256(policy))
+	env, salts, err := evidence.CommitEnv(h.Recipe.Nonce, []evidence.EnvOpening{{Name: "API_TOKEN", Value: Secret, Salt: salt("API_TOKEN")}})
+	must(err)
+	h.Environment = env
+	h.Recipe.Profile, h.Recipe.Environment = evidence.ProfileContained, env.Digest()
+	h.Recipe.Limits = evidence.Limits{Wall: 10 * time.Minute, Output: 1 << 20, Memory: 512 << 20, Scratch: 256 << 20, PIDs: 256, NanoCPUs: 1_000_000_000}
+	h.Recipe.Contained = &evidence.ContainedTerms{
+		UID: 1000, GID: 1000, Network: evidence.NetworkNone, Platform: evidence.PlatformEngine, Writable: []string{"."}, Policy: &digest,
+	}
+	must(h.Recipe.Check())
+	table, err := h.Recipe.Table()
+	must(err)
+	ref := h.Keep("salts", evidence.Marshal(salts))
+	h.Registered = &evidence.AttemptRegistered{
+		Attempt: "one", Subject: evidence.Subject{Kind: evidence.SubjectDirectory},
+		Profile: table.Name, Table: table.Digest(), Recipe: h.Recipe.Digest(), Environment: env.Digest(), Policy: &digest, Salts: &ref,
+	}
+	h.Preflight = &evidence.PreflightObserved{
+		Result: evidence.PreflightExperimental, Reductions: []evidence.Reduction{evidence.ReducedCgroupV1},
+		Checks: []evidence.PreflightCheck{
+			{Name: "user", Result: evidence.PreflightSupported},
+			{Name: "daemon", Result: evidence.PreflightExperimental, Code: "cgroup-v1"},
+		},
+		Identity: h.BeforeCreate.Identity,
+	}
+	h.Custody.Request = h.Request()
+	h.Isolation.Controls, h.Isolation.Values = h.controls("isolation", table.Controls, evidence.Observed)
+	list := h.Keep("mutations", []byte("mutations"))
+	diff := h.Keep("diff", []byte("+one\n"))
+	h.Mutated = &evidence.WorkspaceMutated{Added: 1, Mutations: &list, Diff: &diff}
+	h.Policy = &evidence.PolicyChecked{Policy: digest, Checks: []evidence.CheckedRule{{Name: "allowed_paths", Held: true}, {Name: "max_files", Held: true}}}
+	return h
+}

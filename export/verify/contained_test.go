@@ -1,0 +1,72 @@
+package verify_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/evidencetest"
+	"github.com/baildock/baildock/export"
+	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/export/exporttest"
+	"github.com/baildock/baildock/export/verify"
+)
+
+func contained(t *testing.T, bend func(*evidencetest.History), r export.Request) (verify.Report, bundle.Payload) {
+	t.Helper()
+	f := exporttest.New(t)
+	h := evidencetest.Contained()
+	if bend != nil {
+		bend(h)
+	}
+	f.Run(t, h)
+	r.Attempts = []evidence.AttemptID{"one"}
+	payload, _ := f.Payload(t, r)
+	p, err := bundle.Unmarshal(payload)
+	require.NoError(t, err)
+	file, err := export.Sign(payload, f.Key)
+	require.NoError(t, err)
+	return verify.Verify(file, verify.Policy{Trust: verify.TrustLedger(f.Identity), Require: verify.Success}), p
+}
+
+// The salts of a committed environment leave the ledger only where they are named; no check needs
+// them, and the value itself is nowhere.
+//
+// req L5
+func TestSaltsAreShownOnlyWhenNamed(t *testing.T) {
+	salts := bundle.BlobDigest(evidencetest.Contained().Registered.Salts.Salted)
+	r, p := contained(t, nil, export.Request{})
+	require.Equal(t, verify.Valid, r.Verdict, "%v", r.Checks)
+	require.True(t, r.Reached, r.Why)
+	_, held := p.Blob(salts)
+	require.False(t, held)
+
+	r, p = contained(t, nil, export.Request{Disclose: []bundle.Class{bundle.ClassSalts}})
+	require.True(t, r.Reached, r.Why)
+	shown, held := p.Blob(salts)
+	require.True(t, held)
+	var list []evidence.EnvSalt
+	require.NoError(t, evidence.Unmarshal(shown, &list))
+	env, _ := p.Blob(bundle.BlobDigest(evidencetest.Contained().Environment.Digest()))
+	var e evidence.Environment
+	require.NoError(t, evidence.Unmarshal(env, &e))
+	require.NoError(t, e.Opens([]evidence.EnvOpening{{Name: list[0].Name, Value: evidencetest.Secret, Salt: list[0].Salt}}), "an auditor who knows the value")
+	for _, b := range p.Blobs {
+		require.NotContains(t, string(b.Data), evidencetest.Secret)
+	}
+}
+
+// req N7: a run that broke its policy is authentic, and no success to whoever asks for one.
+func TestABrokenPolicyIsNoSuccess(t *testing.T) {
+	r, _ := contained(t, func(h *evidencetest.History) { h.Policy.Checks[0].Held = false }, export.Request{})
+	require.Equal(t, verify.Valid, r.Verdict, "%v", r.Checks)
+	require.Equal(t, evidence.OutcomeSuccess, r.Outcome)
+	require.False(t, r.Reached)
+	require.Contains(t, r.Why, "policy_violated")
+}
+
+func TestWithheldChanges(t *testing.T) {
+	r, _ := contained(t, nil, export.Request{Withhold: []bundle.Class{bundle.ClassChanges}})
+	require.Equal(t, verify.NotChecked, r.Verdict)
+}

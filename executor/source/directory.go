@@ -22,8 +22,13 @@ type directory struct {
 	entries []evidence.ManifestEntry
 	skipped []Skipped
 	listed  map[string]stamp // every file and directory as it was listed
+
+	directories []string // the root first, as ""
 	stack   dirStack         // where copying is
 	buf     []byte
+
+	// refuseReserved makes a reserved name a refusal: nothing of its kind was there before.
+	refuseReserved bool
 
 	// onlyHomes makes listing look for homes alone and pass over everything else it would refuse.
 	onlyHomes bool
@@ -94,6 +99,7 @@ func (d *directory) visit(ctx context.Context, fd int, path string) error {
 		return fmt.Errorf("look at source directory %q: %w", path, err)
 	}
 	d.listed[path] = stampOf(&st)
+	d.directories = append(d.directories, path)
 	names, err := d.names(fd, path)
 	if err != nil {
 		return err
@@ -126,7 +132,7 @@ func (d *directory) names(fd int, path string) ([]string, error) {
 			return nil, fmt.Errorf("read source directory %q: %w", path, err)
 		}
 		if most := d.pass.limits.Files + d.pass.limits.Directories + d.pass.limits.Skipped; len(names) > most {
-			return nil, d.refuse(refuse(CodeTooManyFiles, path, "the directory has more than %d entries: %s", most, notLarge))
+			return nil, d.refuse(refuse(CodeTooManyFiles, path, "the directory has more than %d entries: %s", most, d.pass.limits.advice()))
 		}
 	}
 }
@@ -139,6 +145,9 @@ func (d *directory) visitName(ctx context.Context, fd int, dir, name string) err
 	}
 	kind := st.Mode & unix.S_IFMT
 	if evidence.ReservedName(name) {
+		if d.refuseReserved {
+			return refuse(CodeReservedPath, path, "the name is reserved")
+		}
 		if dir != "" && kind == unix.S_IFREG && isGitFile(fd, name) {
 			if err := d.refuse(refuse(CodeSubmodule, dir, submoduleText)); err != nil {
 				return err
@@ -165,7 +174,7 @@ const submoduleText = "a submodule or another repository inside; its content isn
 
 func (d *directory) skip(path string, why SkipReason) error {
 	if len(d.skipped) >= d.pass.limits.Skipped {
-		return d.refuse(refuse(CodeTooManyFiles, path, "more than %d reserved names in the source: %s", d.pass.limits.Skipped, notLarge))
+		return d.refuse(refuse(CodeTooManyFiles, path, "more than %d reserved names in the source: %s", d.pass.limits.Skipped, d.pass.limits.advice()))
 	}
 	d.skipped = append(d.skipped, Skipped{Path: path, Why: why})
 	return nil
@@ -294,23 +303,45 @@ func (d *directory) copyFile(ctx context.Context, w io.Writer, e evidence.Manife
 	if err != nil {
 		return err
 	}
+	return d.copyFrom(ctx, w, parent, name, e.Path, d.buf)
+}
+
+// copyFrom copies a listed file of an open directory: what is opened, what was read and what the name
+// still stands for afterwards must all be what was listed.
+func (d *directory) copyFrom(ctx context.Context, w io.Writer, parent int, name, path string, buf []byte) error {
 	// O_NONBLOCK: a fifo put in the file's place must not block the open.
 	fd, err := openat(parent, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
-		return refuse(unreadable(err), e.Path, "it can't be opened as listed: %v", err)
+		return refuse(unreadable(err), path, "it can't be opened as listed: %v", err)
 	}
 	defer unix.Close(fd) //nolint:errcheck // a read-only handle
-	if err := d.unchanged(fd, e.Path); err != nil {
+	if err := d.unchanged(fd, path); err != nil {
 		return err
 	}
-	n, err := copyExactly(ctx, w, fdFile(fd), e.Size, d.buf)
+	size := uint64(d.listed[path].size)
+	n, err := copyExactly(ctx, w, fdFile(fd), size, buf)
 	if err != nil {
-		return fmt.Errorf("copy source file %q: %w", e.Path, err)
+		return fmt.Errorf("copy source file %q: %w", path, err)
 	}
-	if n != e.Size {
-		return refuse(CodeChanged, e.Path, "it changed its size while it was copied; try again when nothing writes there")
+	if n != size {
+		return refuse(CodeChanged, path, "it changed its size while it was copied; try again when nothing writes there")
 	}
-	return d.unchanged(fd, e.Path)
+	if err := d.unchanged(fd, path); err != nil {
+		return err
+	}
+	return d.stillThere(parent, name, path)
+}
+
+// stillThere refuses a name that stands for something else than was listed.
+func (d *directory) stillThere(parent int, name, path string) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return refuse(unreadable(err), path, "it went away while the source was copied: %v", err)
+	}
+	if stampOf(&st) != d.listed[path] {
+		return refuse(CodeChanged, path, "something else was put in its place while the source was copied; try again when nothing writes there")
+	}
+	return nil
 }
 
 func (d *directory) finish() error { return d.stack.finish() }

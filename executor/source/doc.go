@@ -29,6 +29,9 @@
 //   - Submodules, special files and, in a directory, hard links are refused.
 //   - Sizes are bounded by Limits; a size that is known is checked before bytes are allocated.
 //
+// A workspace is made from the same listing, by List, whose files several workers read at once; what git
+// would say of the tree is noted by ReadGitState, which compares git's index and objects itself.
+//
 // Reading is safe against a tree that changes while it is read. A directory is listed first and
 // copied afterwards through directory handles, never following a link; what is copied must be
 // what was listed, by device, inode, size and times. A git object is read as raw bytes and must

@@ -9,6 +9,14 @@ type Limits struct {
 	FileBytes   uint64 // one file
 	Directories int    // directories visited, empty ones too; in a commit each time a tree is used
 	Skipped     int    // reserved names in a directory; each is reported
+	Advice      string // the likely fix, closing each refusal; empty: that of a snapshot
+}
+
+func (l Limits) advice() string {
+	if l.Advice != "" {
+		return l.Advice
+	}
+	return notLarge
 }
 
 // DefaultLimits are those of `command/v1` (req B3): a snapshot is copied and hashed before every
@@ -41,23 +49,33 @@ type pass struct {
 // file counts one file or link before anything of it is read.
 func (p *pass) file(path string, mode evidence.Mode, size uint64) error {
 	if p.files++; p.files > p.limits.Files {
-		return refuse(CodeTooManyFiles, "", "the source has more than %d files: %s", p.limits.Files, notLarge)
+		return refuse(CodeTooManyFiles, "", "the source has more than %d files: %s", p.limits.Files, p.limits.advice())
 	}
 	if mode == evidence.ModeLink {
 		return nil
 	}
 	if size > p.limits.FileBytes {
-		return refuse(CodeFileTooLarge, path, "file of %d bytes, at most %d: %s", size, p.limits.FileBytes, notLarge)
+		return refuse(CodeFileTooLarge, path, "file of %d bytes, at most %d: %s", size, p.limits.FileBytes, p.limits.advice())
 	}
 	if p.bytes += size; p.bytes > p.limits.Bytes {
-		return refuse(CodeTooLarge, "", "the source has more than %d bytes: %s", p.limits.Bytes, notLarge)
+		return refuse(CodeTooLarge, "", "the source has more than %d bytes: %s", p.limits.Bytes, p.limits.advice())
 	}
 	return nil
 }
 
 func (p *pass) directory() error {
 	if p.directories++; p.directories > p.limits.Directories {
-		return refuse(CodeTooManyFiles, "", "the source has more than %d directories: %s", p.limits.Directories, notLarge)
+		return refuse(CodeTooManyFiles, "", "the source has more than %d directories: %s", p.limits.Directories, p.limits.advice())
 	}
 	return nil
 }
+
+// Bounds of a git status (req O1). What lies beyond is said, not guessed.
+const (
+	maxIndexFile   = 64 << 20  // a `.git/index` of 100,000 entries has about 10 MiB
+	maxTreePaths   = 200_000   // paths of the commit compared with the index
+	maxStatusHash  = 256 << 20 // bytes of files whose index entry doesn't settle whether they changed
+	MaxStatusLines = 1_000     // lines kept
+	maxIgnoreFile  = 1 << 20   // one .gitignore
+	maxIgnoreRules = 20_000    // rules of all of them
+)

@@ -75,8 +75,10 @@ var linkRefusals = map[evidence.LinkFault]struct {
 }
 
 // checkLinks refuses a tree with a link that may not be there.
-func checkLinks(m evidence.Manifest) error {
-	err := m.CheckLinks()
+func checkLinks(m evidence.Manifest) error { return RefuseLink(m.CheckLinks()) }
+
+// RefuseLink turns what is wrong with a link into a refusal; any other error stays what it is.
+func RefuseLink(err error) error {
 	var link *evidence.LinkError
 	if !errors.As(err, &link) {
 		return err

@@ -3,8 +3,10 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -32,24 +34,12 @@ func Remove(dir string) error {
 // RemoveEntries removes everything in an open directory, whatever it is, through handles: links are
 // removed, not followed, and nothing is on another filesystem. It returns how many entries went.
 func RemoveEntries(dir *os.File) (int, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
-		return 0, fmt.Errorf("remove what %q holds: %w", dir.Name(), err)
-	}
-	names, err := dir.Readdirnames(-1)
+	r, err := newRemover(dir)
 	if err != nil {
 		return 0, fmt.Errorf("remove what %q holds: %w", dir.Name(), err)
 	}
-	removed := 0
-	var errs []error
-	for _, name := range names {
-		if err := removeEntry(int(dir.Fd()), name, uint64(st.Dev), 0); err != nil {
-			errs = append(errs, fmt.Errorf("remove %q: %w", name, err))
-			continue
-		}
-		removed++
-	}
-	return removed, errors.Join(errs...)
+	removed, err := r.all()
+	return removed, err
 }
 
 // removeAt removes directory name of an open parent.
@@ -63,7 +53,7 @@ func removeAt(parent int, name string) error {
 		err = errors.New("it is not a directory")
 	}
 	if err == nil {
-		err = removeTree(parent, name, uint64(st.Dev), 0)
+		err = removeRoot(parent, name, uint64(st.Dev))
 	}
 	if err != nil {
 		return fmt.Errorf("remove snapshot %q: %w", name, err)
@@ -71,26 +61,100 @@ func removeAt(parent int, name string) error {
 	return nil
 }
 
-func removeTree(parent int, name string, device uint64, depth int) error {
-	if depth > evidence.MaxPathDepth {
-		return fmt.Errorf("deeper than %d directories", evidence.MaxPathDepth)
-	}
+func removeRoot(parent int, name string, device uint64) error {
 	fd, err := openRemovable(parent, name, device)
 	if err != nil {
 		return err
 	}
 	f := os.NewFile(uintptr(fd), name)
-	err = removeEntries(f, device, depth)
+	r, err := newRemover(f)
+	if err == nil {
+		_, err = r.all()
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return unix.Unlinkat(parent, name, unix.AT_REMOVEDIR)
 }
 
-// openRemovable opens a directory on the snapshot's own filesystem and makes it writable. Its
-// owner can always read it: a snapshot's directories are 0700 or 0555.
+// remover empties one directory. What lies too deep to hold a handle for each level is first moved up
+// into it.
+type remover struct {
+	root   *os.File
+	device uint64
+	lifted int
+}
+
+func newRemover(root *os.File) (*remover, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(int(root.Fd()), &st)
+	return &remover{root: root, device: uint64(st.Dev)}, err
+}
+
+// all removes every entry it can and returns how many there were that went.
+func (r *remover) all() (int, error) {
+	removed := 0
+	for {
+		if _, err := r.root.Seek(0, io.SeekStart); err != nil {
+			return removed, err
+		}
+		names, err := r.root.Readdirnames(-1)
+		if err != nil {
+			return removed, err
+		}
+		var errs []error
+		moved := r.lifted
+		for _, name := range names {
+			if err := r.entry(int(r.root.Fd()), name, 0); err != nil {
+				errs = append(errs, fmt.Errorf("remove %q: %w", name, err))
+				continue
+			}
+			removed++
+		}
+		if len(errs) > 0 || r.lifted == moved {
+			return removed - r.lifted, errors.Join(errs...)
+		}
+	}
+}
+
+func (r *remover) tree(parent int, name string, depth int) error {
+	fd, err := openRemovable(parent, name, r.device)
+	if err != nil {
+		return err
+	}
+	if depth > evidence.MaxPathDepth {
+		return errors.Join(r.lift(parent, name), unix.Close(fd))
+	}
+	f := os.NewFile(uintptr(fd), name)
+	err = r.entries(f, depth)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return unix.Unlinkat(parent, name, unix.AT_REMOVEDIR)
+}
+
+// lift moves a deep directory up to the root under a name that nobody can have taken.
+func (r *remover) lift(parent int, name string) error {
+	to, err := RandomSuffix()
+	if err != nil {
+		return err
+	}
+	if err := unix.Renameat(parent, name, int(r.root.Fd()), to); err != nil {
+		return fmt.Errorf("move %q up: %w", name, err)
+	}
+	r.lifted++
+	return nil
+}
+
+// openRemovable opens a directory on the root's own filesystem and makes it writable. A directory of
+// ours that its owner may not read is opened without reading it first.
 func openRemovable(parent int, name string, device uint64) (int, error) {
 	fd, err := openat(parent, name, openDirectory, 0)
+	if errors.Is(err, unix.EACCES) {
+		if err = allowOwner(parent, name); err == nil {
+			fd, err = openat(parent, name, openDirectory, 0)
+		}
+	}
 	if err != nil {
 		return -1, fmt.Errorf("open %q: %w", name, err)
 	}
@@ -107,25 +171,34 @@ func openRemovable(parent int, name string, device uint64) (int, error) {
 	return fd, nil
 }
 
-func removeEntries(dir *os.File, device uint64, depth int) error {
-	fd := int(dir.Fd())
+// allowOwner makes a directory readable to its owner. A handle that only stands for a path takes no
+// chmod itself, so it goes by the handle's own name.
+func allowOwner(parent int, name string) error {
+	fd, err := openat(parent, name, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), whileWriting), unix.Close(fd))
+}
+
+func (r *remover) entries(dir *os.File, depth int) error {
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := removeEntry(fd, name, device, depth+1); err != nil {
+		if err := r.entry(int(dir.Fd()), name, depth+1); err != nil {
 			return fmt.Errorf("%q: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// removeEntry removes one entry of an open directory; one that is gone already is no error.
-func removeEntry(parent int, name string, device uint64, depth int) error {
+// entry removes one entry of an open directory; one that is gone already is no error.
+func (r *remover) entry(parent int, name string, depth int) error {
 	err := unix.Unlinkat(parent, name, 0)
 	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) {
-		err = removeTree(parent, name, device, depth)
+		err = r.tree(parent, name, depth)
 	}
 	if errors.Is(err, unix.ENOENT) {
 		return nil

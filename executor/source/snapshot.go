@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -94,7 +95,7 @@ func Digest(ctx context.Context, s Subject, reserved []Reserved) (Content, error
 // before use and the copy is written through its handle. After a failure nothing is left, or the
 // error is a *LeftoverError. A source that may not be run on fails with *RefusedError.
 func Materialize(ctx context.Context, r Request) (Snapshot, error) {
-	return materialize(ctx, r, randomSuffix)
+	return materialize(ctx, r, RandomSuffix)
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,127}$`)
@@ -103,10 +104,7 @@ func materialize(ctx context.Context, r Request, suffix func() (string, error)) 
 	if !namePattern.MatchString(r.Name) {
 		return Snapshot{}, refuse(CodeDelimiter, "", "snapshot name %q is not 1 to 128 of a-z 0-9 . _ -", r.Name)
 	}
-	if err := checkMountable(r.Parent); err != nil {
-		return Snapshot{}, err
-	}
-	parent, err := openPrivate(r.Parent)
+	parent, err := openParent(r.Parent)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -165,6 +163,23 @@ func open(ctx context.Context, s Subject, g guard) (tree, error) {
 	return openCommit(ctx, s.Path, s.Revision)
 }
 
+// OpenParent opens the directory in which a copy is to be made, and refuses one that isn't private to
+// this user, mode 0700, or that a mount can't name (req B1). It fails with *RefusedError.
+func OpenParent(path string) (*os.File, error) {
+	fd, err := openParent(path)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func openParent(path string) (int, error) {
+	if err := checkMountable(path); err != nil {
+		return -1, err
+	}
+	return openPrivate(path)
+}
+
 // checkMountable refuses a path that Docker's mount syntax or JSON can't carry (req B1).
 func checkMountable(path string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
@@ -198,8 +213,8 @@ func openPrivate(path string) (int, error) {
 	return fd, nil
 }
 
-// randomSuffix is 128 random bits in hex, which nobody can guess or occupy beforehand.
-func randomSuffix() (string, error) {
+// RandomSuffix is 128 random bits in hex, which nobody can guess or occupy beforehand.
+func RandomSuffix() (string, error) {
 	var b [16]byte
 	_, err := rand.Read(b[:])
 	return hex.EncodeToString(b[:]), err

@@ -203,3 +203,6 @@ func UnmarshalManifest(b []byte) (Manifest, error) {
 	}
 	return m, m.Validate()
 }
+
+// SumContent is the digest of one file's bytes.
+func SumContent(b []byte) ContentDigest { return Sum[contentMeaning](b) }

@@ -24,8 +24,8 @@ type directory struct {
 	listed  map[string]stamp // every file and directory as it was listed
 
 	directories []string // the root first, as ""
-	stack   dirStack         // where copying is
-	buf     []byte
+	stack       dirStack // where copying is
+	buf         []byte
 
 	// refuseReserved makes a reserved name a refusal: nothing of its kind was there before.
 	refuseReserved bool

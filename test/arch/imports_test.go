@@ -25,6 +25,7 @@ var libraries = map[string]string{
 	"sigstore":  "github.com/sigstore/sigstore",
 	"testify":   "github.com/stretchr/testify",
 	"formats":   "github.com/transparency-dev/formats",
+	"diff":      "github.com/rogpeppe/go-internal/diff",
 }
 
 // mayImport says what each package may import beside the standard library and packages below
@@ -47,6 +48,7 @@ var mayImport = map[string][]string{
 	"executor/docker":     {"executor", "evidence", "docker", "reference", "x/sys"},
 	"executor/fakedaemon": {},
 	"executor/source":     {"evidence", "evidence/candidate", "go-git", "go-billy", "x/sys"},
+	"executor/workspace":  {"executor/source", "evidence", "diff", "x/sys"},
 	"executor/warden":     {"executor", "executor/source", "evidence/journal", "evidence", "ledger", "x/sys"},
 
 	"projections": {"evidence/journal", "evidence", "ledger", "sqlite"},

@@ -35,6 +35,9 @@ type Driver interface {
 	Inspect(ctx context.Context, id evidence.ContainerID) (Inspection, error)
 	// FindOwned lists containers that carry both ownership labels, running or not.
 	FindOwned(ctx context.Context, request evidence.RequestDigest, handle evidence.HandleKey) ([]evidence.ContainerID, error)
+	// FindLabelled lists the objects of one kind that carry an ownership label with any value, running
+	// or not, in the order of their IDs. It is for showing: nothing it lists may be acted on.
+	FindLabelled(ctx context.Context, kind evidence.CustodyKind) ([]Labelled, error)
 	// Compare holds an inspection of the created container against the plan's profile, closed
 	// world (req C5). It is pure.
 	Compare(p Plan, img Image, rt Runtime, in Inspection) Isolation

@@ -178,6 +178,10 @@ func (s *script) FindOwned(_ context.Context, r evidence.RequestDigest, h eviden
 	return ids, err
 }
 
+func (s *script) FindLabelled(context.Context, evidence.CustodyKind) ([]Labelled, error) {
+	return nil, errors.New("not scripted")
+}
+
 func (s *script) Compare(p Plan, _ Image, _ Runtime, in Inspection) Isolation {
 	var iso Isolation
 	for _, c := range p.Profile.Controls {

@@ -1,12 +1,19 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor"
 	"github.com/baildock/baildock/executor/fakedaemon"
 )
 
@@ -36,4 +43,44 @@ func TestFakeScripts(t *testing.T) {
 		return nil
 	}, "attempt", "candidate", "change", "images", "judgement", "rerun")
 	require.Empty(t, daemon.Containers(), "every container was removed")
+}
+
+// TestStrayScripts shows what a supervisor says of a container that somebody else made with our labels,
+// which is still there at the end.
+func TestStrayScripts(t *testing.T) {
+	daemon := fakedaemon.Start(t, fakedaemon.Options{Engine: fakedaemon.Engine27()})
+	id, err := daemon.AddImage(fakedaemon.Image{Name: "tool:1"})
+	require.NoError(t, err)
+	daemon.Script("/bin/check", fakedaemon.Program{Steps: []fakedaemon.Step{fakedaemon.Stdout("fine\n")}})
+	stray := makeStray(t, daemon, id)
+	scripts(t, filepath.Join("testdata", "stray"), 1, func(e *testscript.Env) error {
+		e.Setenv("SOCKET", daemon.Socket)
+		e.Setenv("IMAGE", id)
+		e.Setenv("STRAY", stray)
+		return nil
+	}, "supervise")
+	left := daemon.Containers()
+	require.Len(t, left, 1)
+	require.Equal(t, stray, left[0].ID)
+	require.Equal(t, "created", left[0].Status)
+}
+
+func makeStray(t *testing.T, daemon *fakedaemon.Daemon, image string) string {
+	body, err := json.Marshal(map[string]any{"Image": image, "Cmd": []string{"/bin/check"}, "Labels": map[string]string{
+		executor.LabelRequest: evidence.RequestDigest{1}.String(), executor.LabelHandle: evidence.HandleKey{2}.String(),
+	}})
+	require.NoError(t, err)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", daemon.Socket)
+	}}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://daemon/v1.47/containers/create?name=left-behind", strings.NewReader(string(body)))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	var made struct{ Id string }
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&made))
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusCreated, resp.StatusCode)
+	return made.Id
 }

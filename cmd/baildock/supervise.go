@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -26,7 +29,8 @@ func superviseCommand(p *program) *cli.Command {
 		Name:  "supervise",
 		Usage: "recover this home's attempts whose runners are gone, until it is told to end",
 		Description: "With --json and --once it prints one array; with --json alone a line for each thing that is new.\n" +
-			"Attempts of other homes and machines are shown and never touched.",
+			"Attempts of other homes and machines are shown and never touched, and so are containers and networks with\n" +
+			"our labels that no open custody of this ledger names.",
 		Flags: []cli.Flag{
 			socketFlag(),
 			&cli.BoolFlag{Name: "once", Usage: "make one pass and end: exit 6 if something stays unconfirmed"},
@@ -54,7 +58,7 @@ func (p *program) supervise(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		pass := warden.Pass{Lister: lister{p, h}, Audit: true}
+		pass := warden.Pass{Lister: lister{p, h}, Audit: true, Strays: true}
 		if c.Bool("once") {
 			met, err := w.Supervise(c.Context, pass, p.ui.stage)
 			p.ui.progressDone()
@@ -88,13 +92,18 @@ func (p *program) superviseOn(ctx context.Context, w *warden.Warden, pass warden
 		now := map[string]bool{}
 		var fresh []warden.Supervised
 		for _, m := range met {
-			key := fmt.Sprint(m.Attempt, " ", m.Action, " ", m.Generation)
+			key := shownAs(m)
 			now[key] = true
 			if !shown[key] {
 				fresh = append(fresh, m)
 			}
 		}
 		if err == nil {
+			for key := range shown {
+				if !pass.Strays && strings.HasPrefix(key, strayKey) {
+					now[key] = true // this pass didn't look
+				}
+			}
 			shown = now
 		}
 		if err := p.showSupervised(fresh, false); err != nil {
@@ -107,10 +116,50 @@ func (p *program) superviseOn(ctx context.Context, w *warden.Warden, pass warden
 		}
 		// From here on failures are left alone for a while.
 		pass.Patient, pass.Audit = true, time.Since(audited) > auditEvery
-		if pass.Audit {
+		if pass.Strays = pass.Audit; pass.Audit {
 			audited = time.Now()
 		}
 	}
+}
+
+// strayKey begins the key of what no attempt names.
+const strayKey = "unknown "
+
+// shownAs tells apart what was shown before.
+func shownAs(m warden.Supervised) string {
+	if m.Action == warden.ActionUnknown {
+		return strayKey + m.Object.ID + " " + m.Detail
+	}
+	return fmt.Sprint(m.Attempt, " ", m.Action, " ", m.Generation)
+}
+
+// subject names what a line is about.
+func subject(m warden.Supervised) string {
+	switch {
+	case m.Object != nil:
+		return m.Object.Name
+	case m.Attempt != "":
+		return string(m.Attempt)
+	}
+	return "supervise"
+}
+
+// described is an object for people.
+func described(o *warden.Object) string {
+	parts := []string{string(o.Kind)}
+	if o.ID != "" {
+		parts = append(parts, o.ID)
+	}
+	if o.Status != "" {
+		parts = append(parts, o.Status)
+	}
+	if !o.Created.IsZero() {
+		parts = append(parts, "made "+o.Age.Round(time.Second).String()+" ago")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+		parts = append(parts, name+"="+o.Labels[name])
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (p *program) showSupervised(met []warden.Supervised, whole bool) error {
@@ -135,7 +184,10 @@ func (p *program) showSupervised(met []warden.Supervised, whole bool) error {
 		if m.Detail != "" {
 			says += " (" + m.Detail + ")"
 		}
-		if err := p.printf("%s  %s\n", m.Attempt, visible(says)); err != nil {
+		if m.Object != nil {
+			says += "; " + described(m.Object)
+		}
+		if err := p.printf("%s  %s\n", visible(subject(m)), visible(says)); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,7 @@ const (
 	eventQueue    = 8192     // events waiting for a slow reader before the subscription is given up
 	maxImages     = 4096     // images in one list
 	maxContainers = 1024     // containers with the same two labels; one is the rule
+	maxLabelled   = 4096     // objects of one kind with any label of ours; the reply's bound comes first
 )
 
 // Bounds of an image made from local files.

@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Absent", absent},
 		{"Isolation", isolation},
 		{"Ownership", ownership},
+		{"Labelled", labelled},
 		{"Output", outputBothStreams},
 		{"Flood", flood},
 		{"ExitStatus", exitStatus},

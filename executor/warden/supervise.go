@@ -34,23 +34,25 @@ const (
 	ActionWaiting     Action = "waiting"     // a recovery failed a short while ago
 	ActionUnlisted    Action = "unlisted"    // the lister doesn't know it; the full scan does
 	ActionFailed      Action = "failed"      // something broke
-	ActionUnknown     Action = "unknown"     // a container with our labels that no custody names: only shown
+	ActionUnknown     Action = "unknown"     // an object with our labels that no open custody names: only shown
 )
 
 // Supervised is one attempt, or one thing, that a pass met.
 type Supervised struct {
-	Attempt    evidence.AttemptID `json:"attempt"`
+	Attempt    evidence.AttemptID `json:"attempt,omitempty"`
 	Action     Action             `json:"action"`
 	Outcome    evidence.Outcome   `json:"outcome,omitempty"` // of a finished attempt
 	Detail     string             `json:"detail,omitempty"`
 	Generation uint64             `json:"generation,omitempty"`
-	Err        error              `json:"-"` // of a failure
+	Object     *Object            `json:"object,omitempty"` // what no attempt of this ledger names
+	Err        error              `json:"-"`                // of a failure
 }
 
 // Pass says how one pass of a supervisor goes.
 type Pass struct {
 	Lister  Lister // nil: the locks of the home are the only hint
 	Audit   bool   // read the whole ledger too
+	Strays  bool   // show what carries our labels and no open custody names; reads the whole ledger if there is any
 	Patient bool   // leave an attempt alone for a while after a recovery of it failed
 }
 
@@ -91,8 +93,11 @@ func (w *Warden) Supervise(ctx context.Context, p Pass, progress executor.Progre
 		})
 	}
 	all.Wait()
+	if p.Strays && ctx.Err() == nil {
+		out = append(out, w.strays(ctx)...)
+	}
 	slices.SortFunc(out, func(a, b Supervised) int {
-		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Detail, b.Detail), a.Object.compare(b.Object))
 	})
 	return out, nil
 }

@@ -50,6 +50,6 @@
 // and an Auditor compares it with what it recomputes. The first thing wrong is a Finding.
 //
 // FORMAT.md specifies every byte. Packages below implement the contract: ledger/sqlite in one
-// file. Package ledger/witness checks and makes cosignatures of checkpoints. Package
+// file, ledger/kurrentdb on a cluster. Package ledger/witness checks and makes cosignatures of checkpoints. Package
 // ledger/ledgertest holds the suite they all pass, and a store in memory for tests.
 package ledger

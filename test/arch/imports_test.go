@@ -26,6 +26,9 @@ var libraries = map[string]string{
 	"testify":   "github.com/stretchr/testify",
 	"formats":   "github.com/transparency-dev/formats",
 	"diff":      "github.com/rogpeppe/go-internal/diff",
+	"esdb":      "github.com/EventStore/EventStore-Client-Go/v4",
+	"grpc":      "google.golang.org/grpc",
+	"uuid":      "github.com/google/uuid",
 }
 
 // mayImport says what each package may import beside the standard library and packages below
@@ -36,6 +39,9 @@ var mayImport = map[string][]string{
 	"ledger/sqlite":     {"ledger", "sqlite", "sumdb", "x/sys"},
 	"ledger/witness":    {"ledger", "sumdb", "formats"},
 	"ledger/ledgertest": {"ledger", "sumdb", "testify"},
+
+	"ledger/kurrentdb":      {"ledger", "esdb", "grpc", "uuid", "sqlite"},
+	"ledger/kurrentdb/peer": {"esdb", "grpc", "uuid"},
 
 	"evidence":              {"cbor"},
 	"evidence/evidencetest": {"evidence"},

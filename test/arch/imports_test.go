@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"evidence/redact":       {},
 
 	"executor":            {"evidence"},
+	"executor/daemontest": {"testify"},
 	"executor/drivertest": {"executor", "evidence", "testify"},
 	"executor/docker":     {"executor", "evidence", "docker", "reference", "x/sys"},
 	"executor/fakedaemon": {},

@@ -34,11 +34,11 @@ test:
 	@{ go test -json $$(go list ./... | grep -vxF "$$(go list $(RACE))" | grep -v '/test/arch$$') || $(BROKE); \
 	   go test -json -race $(RACE) || $(BROKE); } | go run ./test/tally
 
-# Every cell of the tables whose short forms run in `test`.
-test-full:
-	@test/setup/go.sh
+# Every cell of the tables whose short forms run in `test` and `test-live`.
+test-full: build
 	@test/setup/cc.sh
-	@{ BAILDOCK_FULL=1 go test -json -timeout 60m ./test/faults || $(BROKE); } | go run ./test/tally
+	@test/setup/docker.sh
+	@{ BAILDOCK_FULL=1 go test -json -tags live -timeout 90m ./test/faults || $(BROKE); } | go run ./test/tally
 
 test-live: build
 	@test/setup/docker.sh

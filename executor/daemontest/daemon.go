@@ -1,6 +1,7 @@
 // Package daemontest starts a Docker daemon of a test's own: its own data, sockets, containerd and
 // network namespace, and nothing of the machine's daemon. It may be killed, stopped and started
-// again, as the machine's may not.
+// again, as the machine's may not. Its containerd is a process of its own, as where the machine's
+// services are supervised: it and the containers live on when the daemon is killed.
 //
 //	d := daemontest.New(t)
 //	d.Start()
@@ -9,7 +10,7 @@
 //	d.Kill()
 //	d.Start()
 //
-// It needs root and the dockerd program, and fails its test without them.
+// It needs root and the programs dockerd and containerd, and fails its test without them.
 package daemontest
 
 import (
@@ -20,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,43 +38,56 @@ const (
 
 // Daemon is a daemon at one place. It runs from Start to Kill or Stop.
 type Daemon struct {
-	Socket string
-	dir    string
-	args   []string
-	t      testing.TB
-	cmd    *exec.Cmd // nil: it doesn't run
+	Socket     string
+	dir        string
+	args       []string
+	t          testing.TB
+	containerd *exec.Cmd
+	cmd        *exec.Cmd // nil: it doesn't run
 }
 
-// New prepares a daemon; extra are further arguments, as "--live-restore". It ends with the test, and
-// so does what it left running.
+// New prepares a daemon and starts its containerd; extra are further arguments, as "--live-restore".
+// Both end with the test, and so does what they left running.
 func New(t testing.TB, extra ...string) *Daemon {
 	dir, err := os.MkdirTemp("", "baildock-daemon-") // a short path: containerd makes sockets below it
 	require.NoError(t, err)
-	config := filepath.Join(dir, "daemon.json")
-	require.NoError(t, os.WriteFile(config, []byte("{}"), 0o600)) // not the machine's
 	d := &Daemon{Socket: filepath.Join(dir, "d.sock"), dir: dir, t: t}
+	t.Cleanup(d.end)
+	config, containerd := d.write("daemon.json", "{}"), filepath.Join(dir, "c.sock") // not the machine's
 	d.args = append([]string{
-		"--config-file", config, "--host", "unix://" + d.Socket, "--data-root", filepath.Join(dir, "root"),
-		"--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
+		"--config-file", config, "--host", "unix://" + d.Socket, "--containerd", containerd,
+		"--data-root", filepath.Join(dir, "root"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
 		"--bridge", "none", "--iptables=false", "--ip6tables=false",
 	}, extra...)
-	t.Cleanup(d.end)
+	d.containerd = d.launch("containerd", "--config", d.write("containerd.toml", "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n"),
+		"--address", containerd, "--root", filepath.Join(dir, "croot"), "--state", filepath.Join(dir, "cstate"))
 	return d
+}
+
+func (d *Daemon) write(name, text string) string {
+	path := filepath.Join(d.dir, name)
+	require.NoError(d.t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// launch starts a program whose words go to a log, in a network namespace of its own: a daemon without
+// a bridge removes the docker0 it finds, and must not find the machine's.
+func (d *Daemon) launch(program string, args ...string) *exec.Cmd {
+	log, err := os.OpenFile(filepath.Join(d.dir, program+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(d.t, err)
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	require.NoError(d.t, cmd.Start())
+	require.NoError(d.t, log.Close())
+	return cmd
 }
 
 // Start starts the daemon and returns once it answers.
 func (d *Daemon) Start() {
 	d.t.Helper()
 	require.Nil(d.t, d.cmd, "it runs")
-	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(d.t, err)
-	cmd := exec.Command("dockerd", d.args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	// A daemon without a bridge removes the docker0 it finds: it must not find the machine's.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	require.NoError(d.t, cmd.Start())
-	require.NoError(d.t, log.Close())
-	d.cmd = cmd
+	d.cmd = d.launch("dockerd", d.args...)
 	for give := time.Now().Add(patience); !d.answers(); time.Sleep(pause) {
 		require.True(d.t, time.Now().Before(give), "the daemon doesn't answer: %s", d.log())
 	}
@@ -112,17 +127,25 @@ func (d *Daemon) answers() bool {
 
 // log is the end of what the daemon said.
 func (d *Daemon) log() string {
-	b, err := os.ReadFile(filepath.Join(d.dir, "log"))
+	b, err := os.ReadFile(filepath.Join(d.dir, "dockerd.log"))
 	if err != nil {
 		return err.Error()
 	}
 	return string(b[max(0, len(b)-4<<10):])
 }
 
-// end stops the daemon, ends what a killed one left, and removes its files.
+// end stops the daemon and its containerd, ends what they left running, and removes their files.
 func (d *Daemon) end() {
-	if d.cmd != nil {
-		d.Stop()
+	for _, cmd := range []*exec.Cmd{d.cmd, d.containerd} {
+		if cmd == nil {
+			continue
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			d.t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			d.t.Errorf("%s: %v: %s", cmd.Path, err, d.log())
+		}
 	}
 	for give := time.Now().Add(patience); ; time.Sleep(pause) {
 		left := d.processes()
@@ -140,7 +163,8 @@ func (d *Daemon) end() {
 	require.NoError(d.t, os.RemoveAll(d.dir))
 }
 
-// processes lists what runs with a path of this daemon in its arguments: its containerd and shims.
+// processes lists what runs with a path of this daemon in its arguments, as the shims of containers
+// do, and their children.
 func (d *Daemon) processes() (pids []int) {
 	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(d.t, err)
@@ -149,11 +173,16 @@ func (d *Daemon) processes() (pids []int) {
 		if err != nil || !strings.Contains(string(line), d.dir+"/") {
 			continue // gone already, or somebody else's
 		}
-		var pid int
-		for _, c := range strings.Split(name, "/")[2] {
-			pid = pid*10 + int(c-'0')
+		self := strings.Split(name, "/")[2]
+		children, err := os.ReadFile(filepath.Join("/proc", self, "task", self, "children"))
+		if err != nil {
+			continue
 		}
-		pids = append(pids, pid)
+		for _, text := range append(strings.Fields(string(children)), self) {
+			pid, err := strconv.Atoi(text)
+			require.NoError(d.t, err)
+			pids = append(pids, pid)
+		}
 	}
 	return pids
 }

@@ -90,9 +90,9 @@ func opensAttempt(p *participant, ctx context.Context, j *journal.Journal) error
 }
 
 var claimRaces = []race{
-	{name: "epoch against a claim", begin: bound, parts: []func(*participant){runs(""), moves(advances)}, bound: [2]int{1, 2}, least: [2]int{80, 1000}, ends: moved, check: judged},
-	{name: "context against a claim", begin: bound, parts: []func(*participant){runs(""), moves(setsContext)}, bound: [2]int{1, 2}, least: [2]int{80, 1000}, ends: moved, check: judged},
-	{name: "version against a claim", begin: bound, parts: []func(*participant){runs(""), moves(addsVersion)}, bound: [2]int{0, 2}, least: [2]int{3, 1000}, check: judged},
+	{name: "epoch against a claim", begin: bound, parts: []func(*participant){runs(""), moves(advances)}, bound: [2]int{1, 2}, least: [2]int{80, 900}, ends: moved, check: judged},
+	{name: "context against a claim", begin: bound, parts: []func(*participant){runs(""), moves(setsContext)}, bound: [2]int{1, 2}, least: [2]int{80, 900}, ends: moved, check: judged},
+	{name: "version against a claim", begin: bound, parts: []func(*participant){runs(""), moves(addsVersion)}, bound: [2]int{0, 2}, least: [2]int{3, 900}, check: judged},
 	{name: "epoch and context against a claim", begin: bound, lead: "append AttemptClaimed", parts: []func(*participant){runs(""), moves(advances), moves(setsContext)}, bound: [2]int{0, 1}, least: [2]int{10, 100}, ends: []string{"ok", "void_claim"}, check: judged},
 	{name: "another attempt against a claim", begin: bound, parts: []func(*participant){runs(""), moves(opensAttempt)}, bound: [2]int{0, 1}, least: [2]int{3, 80}, ends: []string{"ok"}, check: judged},
 }

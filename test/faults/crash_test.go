@@ -26,20 +26,6 @@ import (
 	"github.com/baildock/baildock/ledger/sqlite"
 )
 
-// The test binary is also the runner that is killed: home, source, socket, and the append it dies at.
-const runnerVar = "BAILDOCK_FAULTS_RUNNER"
-
-func TestMain(m *testing.M) {
-	if args := os.Getenv(runnerVar); args != "" {
-		if err := runner(strings.Split(args, "\n")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
 // mortal is a ledger that kills its process at one append, and tells of each that was acknowledged.
 type mortal struct {
 	ledger.Ledger
@@ -56,7 +42,7 @@ func (m *mortal) Append(ctx context.Context, id ledger.StreamID, v ledger.Versio
 	dies := m.n == m.at
 	m.mu.Unlock()
 	if dies && !m.after {
-		die()
+		perish()
 	}
 	done, err := m.Ledger.Append(ctx, id, v, events...)
 	if err == nil {
@@ -65,13 +51,13 @@ func (m *mortal) Append(ctx context.Context, id ledger.StreamID, v ledger.Versio
 		}
 	}
 	if dies {
-		die()
+		perish()
 	}
 	return done, err
 }
 
-// die is kill -9 of this process: nothing of it runs any more.
-func die() {
+// perish is kill -9 of this process: nothing of it runs any more.
+func perish() {
 	syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }
@@ -144,12 +130,11 @@ func mortality(t *testing.T) *site {
 func (s *site) dies(t *testing.T, c crash) (acknowledged []string, killed bool) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self)
 	order := "before"
 	if c.after {
 		order = "after"
 	}
-	cmd.Env = append(os.Environ(), runnerVar+"="+strings.Join([]string{s.home, s.source, s.daemon.Socket, strconv.Itoa(c.append), order}, "\n"))
+	cmd := exec.Command(self, childRunner, s.home, s.source, s.daemon.Socket, strconv.Itoa(c.append), order)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -189,13 +174,7 @@ func TestCrashMatrix(t *testing.T) {
 	if full() {
 		random = 300
 	}
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("BAILDOCK_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("BAILDOCK_SEED=%d", seed)
+	seed := seeded(t)
 	var all []crash
 	s := mortality(t)
 	begun := time.Now()

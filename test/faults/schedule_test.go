@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/executor"
 	"github.com/baildock/baildock/executor/warden"
@@ -84,7 +83,12 @@ func (p *participant) as(actor string) *journal.Journal {
 	return journal.New(journal.Config{Ledger: &steppedLedger{p.watched, p}, Actor: actor})
 }
 
-func (p *participant) drives() executor.Driver { return &steppedDriver{p.driver, p} }
+// drives makes each call of the daemon a step. Request, effect and reply are one: between a request and
+// its effect others may come as between the step before and the request, and between the effect and its
+// reply as between the reply and the step after.
+func (p *participant) drives() executor.Driver {
+	return &hooked{Driver: p.driver, before: p.step, after: func(string) {}}
+}
 
 // steppedLedger makes each append a step.
 type steppedLedger struct {
@@ -93,75 +97,17 @@ type steppedLedger struct {
 }
 
 func (l *steppedLedger) Append(ctx context.Context, id ledger.StreamID, v ledger.Version, events ...ledger.Prepared) (ledger.Appended, error) {
+	l.p.step(nameOf(events))
+	return l.Ledger.Append(ctx, id, v, events...)
+}
+
+// nameOf tells what an append appends.
+func nameOf(events []ledger.Prepared) string {
 	var types []string
 	for _, e := range events {
 		types = append(types, e.Type)
 	}
-	l.p.step("append " + strings.Join(types, "+"))
-	return l.Ledger.Append(ctx, id, v, events...)
-}
-
-// steppedDriver makes each call of the daemon a step. Request, effect and reply are one: between a
-// request and its effect others may come as between the step before and the request, and between the
-// effect and its reply as between the reply and the step after.
-type steppedDriver struct {
-	executor.Driver
-	p *participant
-}
-
-func (d *steppedDriver) Probe(ctx context.Context) (executor.Runtime, error) {
-	d.p.step("probe")
-	return d.Driver.Probe(ctx)
-}
-
-func (d *steppedDriver) ImageInspect(ctx context.Context, ref string) (executor.Image, error) {
-	d.p.step("image")
-	return d.Driver.ImageInspect(ctx, ref)
-}
-
-func (d *steppedDriver) Create(ctx context.Context, p executor.Plan) (executor.Created, error) {
-	d.p.step("create")
-	return d.Driver.Create(ctx, p)
-}
-
-func (d *steppedDriver) Inspect(ctx context.Context, id evidence.ContainerID) (executor.Inspection, error) {
-	d.p.step("inspect")
-	return d.Driver.Inspect(ctx, id)
-}
-
-func (d *steppedDriver) FindOwned(ctx context.Context, r evidence.RequestDigest, h evidence.HandleKey) ([]evidence.ContainerID, error) {
-	d.p.step("find")
-	return d.Driver.FindOwned(ctx, r, h)
-}
-
-func (d *steppedDriver) Attach(ctx context.Context, id evidence.ContainerID) (executor.Output, error) {
-	d.p.step("attach")
-	return d.Driver.Attach(ctx, id)
-}
-
-func (d *steppedDriver) Wait(ctx context.Context, id evidence.ContainerID) (<-chan executor.Exit, error) {
-	d.p.step("wait")
-	return d.Driver.Wait(ctx, id)
-}
-
-func (d *steppedDriver) Start(ctx context.Context, id evidence.ContainerID) error {
-	d.p.step("start")
-	return d.Driver.Start(ctx, id)
-}
-
-func (d *steppedDriver) Kill(ctx context.Context, id evidence.ContainerID) error {
-	d.p.step("kill")
-	return d.Driver.Kill(ctx, id)
-}
-
-func (d *steppedDriver) Remove(ctx context.Context, id evidence.ContainerID) error {
-	d.p.step("remove")
-	return d.Driver.Remove(ctx, id)
-}
-
-func (d *steppedDriver) Events(ctx context.Context) (executor.EventStream, error) {
-	d.p.step("events")
-	return d.Driver.Events(ctx)
+	return "append " + strings.Join(types, "+")
 }
 
 // move is one thing that can happen next: a participant's step, or time (part clock).

@@ -58,9 +58,10 @@ type site struct {
 	racer        evidence.AttemptID // of races
 	strangers    []string           // IDs of containers that aren't ours
 	began        time.Time
-	prelude      int  // requests before the attempt's
-	taken        int  // requests before a recovery began
-	patient      bool // the ledger takes its time, so that no deadline can be held
+	dog          executor.Watchdog // nil: a kennel
+	prelude      int               // requests before the attempt's
+	taken        int               // requests before a recovery began
+	patient      bool              // the ledger takes its time, so that no deadline can be held
 }
 
 // keys are the same at every site: making them is dear, and no cell depends on them.
@@ -156,8 +157,12 @@ func (s *site) register(t testing.TB, r journal.Registration) evidence.AttemptID
 func (s *site) warden() *warden.Warden { return s.wardenOf(s.journal, s.driver) }
 
 func (s *site) wardenOf(j *journal.Journal, d executor.Driver) *warden.Warden {
+	dog := s.dog
+	if dog == nil {
+		dog = kennel{}
+	}
 	return warden.New(warden.Config{
-		Home: warden.Home{Dir: s.home, ID: evidence.HomeID{1}}, Journal: j, Driver: d, Watchdog: kennel{},
+		Home: warden.Home{Dir: s.home, ID: evidence.HomeID{1}}, Journal: j, Driver: d, Watchdog: dog,
 		Reserved: []source.Reserved{{Kind: source.ReservedHome, Path: s.home}},
 	})
 }

@@ -80,6 +80,7 @@ const (
 	FieldOneOf FieldTest = "oneof" // equals one element of the JSON list Want
 	FieldKeys  FieldTest = "keys"  // an object with exactly the keys of the JSON list Want; its fields have rules of their own
 	FieldHolds FieldTest = "holds" // a list with every element of Want, any other being a path under /proc or /sys: masks only take away
+	FieldNulls FieldTest = "nulls" // an object whose fields are all null, whatever their names; Want is {}
 	FieldAny   FieldTest = "any"   // decided by the daemon, carries no privilege; not compared
 )
 

@@ -68,6 +68,8 @@ func containedFields(n Network) []FieldRule {
 		for _, path := range bridgeFields {
 			fields = append(fields, FieldRule{Path: path, Rule: FieldAny})
 		}
+		// While it runs, the ports that an image exposes stand here: unbound, unless they were published.
+		fields = append(fields, FieldRule{"NetworkSettings.Ports", FieldNulls, `{}`, CtlPorts})
 		slices.SortStableFunc(fields, func(a, b FieldRule) int { return strings.Compare(a.Path, b.Path) })
 	}
 	return fields

@@ -13,7 +13,7 @@ import (
 func TestContainedTables(t *testing.T) {
 	none, bridge := containedProfile(NetworkNone), containedProfile(NetworkBridge)
 	require.Equal(t, "sha256:63a1adb64d0d81f589999ba5283dcda0b9eccb99705086e8eb8f9455e3443e01", none.Digest().String())
-	require.Equal(t, "sha256:6250ba65bc01a5cc7d3025a56d8b7febf310202d53aee0a8da0c0e9aa071635a", bridge.Digest().String())
+	require.Equal(t, "sha256:f64593a929f3e6aeb0eaebc7ea12511ab1fa7732aa80fb448c8820f31a270f7c", bridge.Digest().String())
 	for _, p := range []Profile{none, bridge} {
 		found, ok := ProfileByDigest(p.Digest())
 		require.True(t, ok)

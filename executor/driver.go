@@ -120,11 +120,12 @@ type Plan struct {
 	Profile     evidence.Profile
 	Recipe      evidence.Recipe
 	Environment evidence.Environment
+	Values      []evidence.EnvOpening // what the environment commits to, in memory alone; none in command/v1
 	Seccomp     evidence.SeccompNaming
 	Request     evidence.RequestDigest
 	Handle      evidence.HandleKey
 	Name        string // physical name
-	Source      string // absolute host path of the snapshot
+	Source      string // absolute host path of the snapshot, or of the workspace
 }
 
 // Labels of ownership, on every object baildock makes. Images that declare the prefix are refused.

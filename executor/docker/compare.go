@@ -40,6 +40,9 @@ func (d *Driver) Compare(p executor.Plan, img executor.Image, rt executor.Runtim
 		seen:   map[string]bool{},
 		found:  map[evidence.ControlID]*verdict{},
 	}
+	if p.Profile.Name == evidence.ProfileContained {
+		c.hides = evidence.CtlEnvironment
+	}
 	for _, r := range p.Profile.Fields {
 		c.rules[r.Path] = append(c.rules[r.Path], r)
 		for i, ch := range r.Path {
@@ -48,6 +51,7 @@ func (d *Driver) Compare(p executor.Plan, img executor.Image, rt executor.Runtim
 			}
 		}
 	}
+	sortMounts(tree.(map[string]any))
 	c.walk("", tree.(map[string]any))
 	for _, r := range p.Profile.Fields {
 		if !c.seen[r.Path] {
@@ -83,6 +87,7 @@ type comparison struct {
 	seen    map[string]bool
 	found   map[evidence.ControlID]*verdict
 	unknown []string
+	hides   evidence.ControlID // the control whose values are never shown; 0: none
 }
 
 // verdict collects the fields of one control.
@@ -136,15 +141,34 @@ func (c *comparison) judge(r evidence.FieldRule, v any, present bool) {
 		f = &verdict{}
 		c.found[r.Control] = f
 	}
-	text := compact(v)
+	show := compact
+	if r.Control == c.hides {
+		show = namesAlone // req L5: a value that was compared is not kept
+	}
+	text := show(v)
 	if !present {
 		text = "absent"
 	}
-	f.expected = append(f.expected, r.Path+"="+compact(want))
+	f.expected = append(f.expected, r.Path+"="+show(want))
 	f.found = append(f.found, r.Path+"="+text)
 	if f.reason == "" {
 		f.reason = reason
 	}
+}
+
+// namesAlone shows environment entries without their values, and nothing of any other shape.
+func namesAlone(v any) string {
+	list, ok := v.([]any)
+	if !ok {
+		return "not a list"
+	}
+	names := make([]any, len(list))
+	for i, e := range list {
+		text, _ := e.(string)
+		name, _, _ := strings.Cut(text, "=")
+		names[i] = clip(name, maxFact)
+	}
+	return compact(names)
 }
 
 // finding sums one control up. Without any field it rests on how every container is made, if the
@@ -222,6 +246,17 @@ func unequal(rule evidence.FieldTest, want, v any, present bool) string {
 		}
 	case evidence.FieldHolds:
 		return lacking(want, v, present)
+	case evidence.FieldNulls:
+		m, ok := v.(map[string]any)
+		if v != nil && !ok {
+			return reasonMalformed
+		}
+		for _, child := range m {
+			if child != nil {
+				return reasonMismatched
+			}
+		}
+		return ""
 	}
 	if !present {
 		return reasonMissing

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/baildock/baildock/evidence"
@@ -27,32 +28,26 @@ func expect(p executor.Plan, img executor.Image, id evidence.ContainerID) expect
 	limit := func(name string, n uint64) map[string]any { return map[string]any{"Name": name, "Hard": n, "Soft": n} }
 
 	values := map[string]any{
-		"id":         id.Hex(),
-		"name":       "/" + p.Name,
-		"image":      p.Recipe.Image.String(),
-		"executable": p.Recipe.Executable,
-		"args":       p.Recipe.Args,
-		"env":        environment(p),
-		"labels":     labels,
-		"user":       userOf(p.Profile),
-		"hostname":   p.Profile.Hostname,
-		"work_dir":   p.Profile.WorkDir,
-		"mounts_asked": []any{map[string]any{
-			"Type": "bind", "Source": p.Source, "Target": p.Profile.SourcePath, "ReadOnly": true,
-			"BindOptions": map[string]any{"Propagation": "rprivate"},
-		}},
-		"mounts_made": []any{map[string]any{
-			"Type": "bind", "Source": p.Source, "Destination": p.Profile.SourcePath, "Mode": "", "RW": false,
-			"Propagation": "rprivate",
-		}},
-		"tmpfs":     map[string]any{p.Profile.ScratchPath: scratchOptions(p)},
-		"security":  security,
-		"ulimits":   []any{limit("core", p.Profile.Core), limit("nofile", p.Profile.Nofile)},
-		"network":   p.Profile.Network,
-		"networks":  []evidence.Network{p.Profile.Network},
-		"memory":    p.Recipe.Limits.Memory,
-		"nano_cpus": p.Recipe.Limits.NanoCPUs,
-		"pids":      p.Recipe.Limits.PIDs,
+		"id":           id.Hex(),
+		"name":         "/" + p.Name,
+		"image":        p.Recipe.Image.String(),
+		"executable":   p.Recipe.Executable,
+		"args":         p.Recipe.Args,
+		"env":          environment(p),
+		"labels":       labels,
+		"user":         userOf(p),
+		"hostname":     p.Profile.Hostname,
+		"work_dir":     p.Profile.WorkDir,
+		"mounts_asked": mountsAsked(p),
+		"mounts_made":  mountsMade(p),
+		"tmpfs":        map[string]any{p.Profile.ScratchPath: scratchOptions(p)},
+		"security":     security,
+		"ulimits":      []any{limit("core", p.Profile.Core), limit("nofile", p.Profile.Nofile)},
+		"network":      p.Profile.Network,
+		"networks":     []evidence.Network{p.Profile.Network},
+		"memory":       p.Recipe.Limits.Memory,
+		"nano_cpus":    p.Recipe.Limits.NanoCPUs,
+		"pids":         p.Recipe.Limits.PIDs,
 	}
 	e := expectations{}
 	for k, v := range values {
@@ -63,6 +58,48 @@ func expect(p executor.Plan, img executor.Image, id evidence.ContainerID) expect
 		e[k] = tree
 	}
 	return e
+}
+
+// mountsAsked is how a create request's mounts are shown.
+func mountsAsked(p executor.Plan) []any {
+	var out []any
+	for _, b := range bindsOf(p) {
+		m := map[string]any{
+			"Type": "bind", "Source": b.source, "Target": b.target, "BindOptions": map[string]any{"Propagation": "rprivate"},
+		}
+		if b.readOnly { // left out where it is false
+			m["ReadOnly"] = true
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// mountsMade is how the daemon shows what it made of them, by destination.
+func mountsMade(p executor.Plan) []any {
+	binds := bindsOf(p)
+	slices.SortFunc(binds, func(a, b bind) int { return strings.Compare(a.target, b.target) })
+	var out []any
+	for _, b := range binds {
+		out = append(out, map[string]any{
+			"Type": "bind", "Source": b.source, "Destination": b.target, "Mode": "", "RW": !b.readOnly, "Propagation": "rprivate",
+		})
+	}
+	return out
+}
+
+// sortMounts puts an inspected container's mounts in order of their destination: the daemon keeps none.
+func sortMounts(tree map[string]any) {
+	list, ok := tree["Mounts"].([]any)
+	if !ok {
+		return
+	}
+	at := func(m any) string {
+		object, _ := m.(map[string]any)
+		text, _ := object["Destination"].(string)
+		return text
+	}
+	slices.SortStableFunc(list, func(a, b any) int { return strings.Compare(at(a), at(b)) })
 }
 
 var placeholder = regexp.MustCompile(`\$\{[a-z_]+\}`)

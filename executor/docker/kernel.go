@@ -14,20 +14,29 @@ import (
 	"github.com/baildock/baildock/executor"
 )
 
-// kernelControls are the controls that the host's files can show, in ID order.
-var kernelControls = []evidence.ControlID{
+// bridgeInterface is what the daemon names a container's interface on its bridge.
+const bridgeInterface = "eth0"
+
+// kernelControls are the controls of a table that the host's files can show, in ID order.
+func kernelControls(p evidence.Profile) []evidence.ControlID {
+	return slices.DeleteFunc(slices.Clone(shownByKernel), func(id evidence.ControlID) bool {
+		return !slices.ContainsFunc(p.Controls, func(c evidence.ControlSpec) bool { return c.ID == id })
+	})
+}
+
+var shownByKernel = []evidence.ControlID{
 	evidence.CtlUser, evidence.CtlGroups, evidence.CtlNetwork, evidence.CtlReadOnlyRoot, evidence.CtlSource,
 	evidence.CtlScratch, evidence.CtlNoMounts, evidence.CtlCapabilities, evidence.CtlNoNewPrivs, evidence.CtlSeccomp,
 	evidence.CtlPIDSpace, evidence.CtlIPCSpace, evidence.CtlUTSSpace, evidence.CtlCgroupSpace, evidence.CtlMountSpace,
 	evidence.CtlCgroup, evidence.CtlMemory, evidence.CtlSwap, evidence.CtlCPU, evidence.CtlPIDs, evidence.CtlNofile,
-	evidence.CtlCore,
+	evidence.CtlCore, evidence.CtlWorkspace,
 }
 
 // Kernel looks once. The process must stand in the container's cgroup; otherwise it is another
 // one, and nothing it shows counts.
 func (d *Driver) Kernel(p executor.Plan, id evidence.ContainerID, pid int) executor.KernelSight {
 	if pid <= 0 {
-		return blind(reasonGone, errors.New("the process had ended before it could be looked at"))
+		return blind(p.Profile, reasonGone, errors.New("the process had ended before it could be looked at"))
 	}
 	proc, err := openProcess(d.host, pid)
 	if err != nil {
@@ -35,22 +44,22 @@ func (d *Driver) Kernel(p executor.Plan, id evidence.ContainerID, pid int) execu
 		if isGone(err) {
 			reason = reasonGone
 		}
-		return blind(reason, err)
+		return blind(p.Profile, reason, err)
 	}
 	defer proc.close()
 	s := &sight{host: d.host, plan: p, proc: proc, found: map[evidence.ControlID]executor.Finding{}}
 	text, err := proc.read("cgroup")
 	if err != nil {
-		return blind(proc.why(err), err)
+		return blind(p.Profile, proc.why(err), err)
 	}
 	if !proc.alive() {
-		return blind(reasonGone, errors.New("the process has ended"))
+		return blind(p.Profile, reasonGone, errors.New("the process has ended"))
 	}
 	if s.groups, err = parseCgroups(d.host, text); err != nil {
-		return blind(reasonMalformed, err)
+		return blind(p.Profile, reasonMalformed, err)
 	}
 	if !s.groups.belongs(id) {
-		return blind(reasonAmbiguous, errors.New("the process is in no cgroup of the container"))
+		return blind(p.Profile, reasonAmbiguous, errors.New("the process is in no cgroup of the container"))
 	}
 	s.equal(evidence.CtlCgroup, "the container's own", "the container's own", true)
 	s.credentials()
@@ -61,7 +70,7 @@ func (d *Driver) Kernel(p executor.Plan, id evidence.ContainerID, pid int) execu
 	s.resources()
 
 	var out executor.KernelSight
-	for _, c := range kernelControls {
+	for _, c := range kernelControls(p.Profile) {
 		out.Findings = append(out.Findings, s.found[c])
 	}
 	if n, err := s.groups.oomKills(); err == nil {
@@ -71,9 +80,9 @@ func (d *Driver) Kernel(p executor.Plan, id evidence.ContainerID, pid int) execu
 }
 
 // blind makes every control unavailable.
-func blind(reason string, err error) executor.KernelSight {
+func blind(p evidence.Profile, reason string, err error) executor.KernelSight {
 	var out executor.KernelSight
-	for _, c := range kernelControls {
+	for _, c := range kernelControls(p) {
 		out.Findings = append(out.Findings, executor.Finding{ID: c, Kind: evidence.Unavailable, Found: clip(err.Error(), maxFact), Reason: reason})
 	}
 	return out
@@ -129,14 +138,14 @@ func (s *sight) credentials() {
 		return
 	}
 	four := func(n uint32) string { return strings.TrimSpace(strings.Repeat(fmt.Sprintf("%d ", n), 4)) }
-	prof := s.plan.Profile
-	s.field(evidence.CtlUser, st, "uid "+four(prof.UID)+" gid "+four(prof.GID),
+	uid, gid := s.plan.Profile.User(s.plan.Recipe)
+	s.field(evidence.CtlUser, st, "uid "+four(uid)+" gid "+four(gid),
 		func(v []string) string { return "uid " + v[0] + " gid " + v[1] }, "Uid", "Gid")
-	gid := strconv.FormatUint(uint64(prof.GID), 10)
+	group := strconv.FormatUint(uint64(gid), 10)
 	if g, ok := st["Groups"]; ok && g == "" {
-		s.equal(evidence.CtlGroups, gid, "none", true)
+		s.equal(evidence.CtlGroups, group, "none", true)
 	} else {
-		s.field(evidence.CtlGroups, st, gid, func(v []string) string { return v[0] }, "Groups")
+		s.field(evidence.CtlGroups, st, group, func(v []string) string { return v[0] }, "Groups")
 	}
 	none := strings.TrimSpace(strings.Repeat("0000000000000000 ", 5))
 	s.field(evidence.CtlCapabilities, st, none, func(v []string) string { return strings.Join(v, " ") },
@@ -199,7 +208,8 @@ func (s *sight) space(own *os.Root, name string, id evidence.ControlID) bool {
 	return ours != theirs
 }
 
-// network wants an own namespace without any route but the loopback's.
+// network wants an own namespace without any route but the loopback's and, on a bridge, that of its
+// one interface.
 func (s *sight) network() {
 	own, err := os.OpenRoot(s.host + "/proc/self")
 	if err != nil {
@@ -220,78 +230,27 @@ func (s *sight) network() {
 		s.unavailable(err, evidence.CtlNetwork)
 		return
 	}
+	interfaces := []string{"lo"}
+	expected := "own namespace, no route but loopback"
+	if s.plan.Profile.Network == evidence.NetworkBridge {
+		interfaces, expected = append(interfaces, bridgeInterface), "own namespace, no route but loopback and the bridge's"
+	}
 	foreign := []string{}
 	for i, line := range slices.Collect(strings.Lines(v4)) {
-		if f := strings.Fields(line); i > 0 && len(f) > 0 && f[0] != "lo" {
+		if f := strings.Fields(line); i > 0 && len(f) > 0 && !slices.Contains(interfaces, f[0]) {
 			foreign = append(foreign, f[0])
 		}
 	}
 	for line := range strings.Lines(v6) {
-		if f := strings.Fields(line); len(f) > 0 && f[len(f)-1] != "lo" {
+		if f := strings.Fields(line); len(f) > 0 && !slices.Contains(interfaces, f[len(f)-1]) {
 			foreign = append(foreign, f[len(f)-1])
 		}
 	}
-	found := "own namespace, no route but loopback"
+	found := expected
 	if len(foreign) > 0 {
 		found = "routes over " + strings.Join(foreign, " ")
 	}
-	s.equal(evidence.CtlNetwork, "own namespace, no route but loopback", found, len(foreign) == 0)
-}
-
-// mounts reads the process's own mount table.
-func (s *sight) mounts() {
-	ids := []evidence.ControlID{evidence.CtlReadOnlyRoot, evidence.CtlSource, evidence.CtlScratch, evidence.CtlNoMounts}
-	text, err := s.proc.read("mountinfo")
-	if err != nil {
-		s.unavailable(err, ids...)
-		return
-	}
-	if text == "" { // the mount namespace is left before the process is reaped
-		s.because(reasonGone, errors.New("the process has no mounts any more"), ids...)
-		return
-	}
-	mounts, err := parseMounts(text)
-	if err != nil {
-		s.because(reasonMalformed, err, ids...)
-		return
-	}
-	prof := s.plan.Profile
-	for _, m := range []struct {
-		id    evidence.ControlID
-		point string
-	}{{evidence.CtlReadOnlyRoot, "/"}, {evidence.CtlSource, prof.SourcePath}} {
-		at, ok := mountAt(mounts, m.point)
-		found := "not mounted"
-		if ok {
-			found = at.options[0]
-		}
-		s.equal(m.id, "ro", found, ok && at.readOnly())
-	}
-	s.scratch(mounts)
-	foreign := foreignMounts(mounts, "/", prof.SourcePath, prof.ScratchPath)
-	s.equal(evidence.CtlNoMounts, "none", strings.Join(append([]string{"none"}, foreign...)[min(1, len(foreign)):], " "), len(foreign) == 0)
-}
-
-func (s *sight) scratch(mounts []mountPoint) {
-	prof := s.plan.Profile
-	pages := (s.plan.Recipe.Limits.Scratch + tmpfsPageSize - 1) / tmpfsPageSize
-	expected := fmt.Sprintf("tmpfs rw nosuid nodev noexec size=%dk mode=700 uid=%d gid=%d", pages*tmpfsPageSize/1024, prof.UID, prof.GID)
-	m, ok := mountAt(mounts, prof.ScratchPath)
-	if !ok {
-		s.equal(evidence.CtlScratch, expected, "not mounted", false)
-		return
-	}
-	found := []string{m.kind}
-	for _, o := range []string{"rw", "nosuid", "nodev", "noexec"} {
-		if slices.Contains(m.options, o) {
-			found = append(found, o)
-		}
-	}
-	for _, k := range []string{"size", "mode", "uid", "gid"} {
-		found = append(found, k+"="+m.superValue(k))
-	}
-	text := strings.Join(found, " ")
-	s.equal(evidence.CtlScratch, expected, text, text == expected)
+	s.equal(evidence.CtlNetwork, expected, found, len(foreign) == 0)
 }
 
 // limits reads the process's resource limits.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,6 +41,16 @@ func render(p executor.Plan) (container.CreateRequest, error) {
 		return none, fmt.Errorf("recipe asks for profile %q, the plan has %q", p.Recipe.Profile, p.Profile.Name)
 	case p.Environment.Digest() != p.Recipe.Environment:
 		return none, fmt.Errorf("environment is not the one the recipe binds")
+	case p.Profile.Writable != (p.Recipe.Contained != nil):
+		return none, fmt.Errorf("profile %q and the recipe's terms don't fit", p.Profile.Name)
+	case p.Recipe.Contained != nil && p.Recipe.Contained.Network != p.Profile.Network:
+		return none, fmt.Errorf("the recipe asks for network %q, the plan has %q", p.Recipe.Contained.Network, p.Profile.Network)
+	}
+	if err := p.Environment.Opens(p.Values); err != nil { // req L5: exactly what was committed to
+		return none, err
+	}
+	if uid, gid := p.Profile.User(p.Recipe); uid == 0 || gid == 0 {
+		return none, errors.New("a container never runs as root")
 	}
 	opts, err := securityOptions(p.Seccomp)
 	if err != nil {
@@ -51,7 +62,7 @@ func render(p executor.Plan) (container.CreateRequest, error) {
 	return container.CreateRequest{
 		Config: &container.Config{
 			Hostname:     p.Profile.Hostname,
-			User:         userOf(p.Profile),
+			User:         userOf(p),
 			AttachStdout: true,
 			AttachStderr: true,
 			Env:          environment(p),
@@ -88,22 +99,56 @@ func render(p executor.Plan) (container.CreateRequest, error) {
 					{Name: "nofile", Soft: int64(p.Profile.Nofile), Hard: int64(p.Profile.Nofile)},
 				},
 			},
-			Mounts: []mount.Mount{{
-				Type:        mount.TypeBind,
-				Source:      p.Source,
-				Target:      p.Profile.SourcePath,
-				ReadOnly:    true,
-				BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate},
-			}},
-			Init: &noInit, // unset would leave it to the daemon's own setting
+			Mounts: mountsOf(p),
+			Init:   &noInit, // unset would leave it to the daemon's own setting
 		},
 		NetworkingConfig: &network.NetworkingConfig{},
 	}, nil
 }
 
+// bind is one directory of the host that a container sees.
+type bind struct {
+	source, target string
+	readOnly       bool
+}
+
+// bindsOf is every bind of a plan, the one of the source first. A workspace of which only parts are
+// writable is bound read-only, and each part over it.
+func bindsOf(p executor.Plan) []bind {
+	root := bind{p.Source, p.Profile.SourcePath, true}
+	if !p.Profile.Writable || p.Recipe.Contained == nil {
+		return []bind{root}
+	}
+	out := []bind{root}
+	for _, path := range p.Recipe.Contained.Writable {
+		if path == evidence.WholeWorkspace {
+			out[0].readOnly = false
+			continue
+		}
+		out = append(out, bind{filepath.Join(p.Source, path), p.Profile.SourcePath + "/" + path, false})
+	}
+	return out
+}
+
+func mountsOf(p executor.Plan) []mount.Mount {
+	var out []mount.Mount
+	for _, b := range bindsOf(p) {
+		out = append(out, mount.Mount{
+			Type: mount.TypeBind, Source: b.source, Target: b.target, ReadOnly: b.readOnly,
+			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate},
+		})
+	}
+	return out
+}
+
 // environment is the recipe's entries and then the profile's own, in their order.
 func environment(p executor.Plan) []string {
 	var env []string
+	values := slices.Clone(p.Values)
+	slices.SortFunc(values, func(a, b evidence.EnvOpening) int { return strings.Compare(a.Name, b.Name) })
+	for _, v := range values {
+		env = append(env, v.Name+"="+v.Value)
+	}
 	for _, v := range p.Environment.Vars {
 		env = append(env, v.Name+"="+v.Value)
 	}
@@ -123,11 +168,14 @@ func securityOptions(n evidence.SeccompNaming) ([]string, error) {
 	return nil, fmt.Errorf("seccomp naming %q is neither %s nor %s", n, evidence.SeccompNamed, evidence.SeccompReported)
 }
 
-func userOf(p evidence.Profile) string { return fmt.Sprintf("%d:%d", p.UID, p.GID) }
+func userOf(p executor.Plan) string {
+	uid, gid := p.Profile.User(p.Recipe)
+	return fmt.Sprintf("%d:%d", uid, gid)
+}
 
 // scratchOptions gives the scratch directory to the command alone. noexec is Docker's default
 // for tmpfs; it is named so that inspection shows it.
 func scratchOptions(p executor.Plan) string {
-	return fmt.Sprintf("rw,nosuid,nodev,noexec,size=%d,uid=%d,gid=%d,mode=0700",
-		p.Recipe.Limits.Scratch, p.Profile.UID, p.Profile.GID)
+	uid, gid := p.Profile.User(p.Recipe)
+	return fmt.Sprintf("rw,nosuid,nodev,noexec,size=%d,uid=%d,gid=%d,mode=0700", p.Recipe.Limits.Scratch, uid, gid)
 }

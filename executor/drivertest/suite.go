@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Events", events},
 		{"Cancelled", cancelled},
 		{"Kernel", kernel},
+		{"Contained", contained},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}

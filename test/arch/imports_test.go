@@ -29,6 +29,7 @@ var libraries = map[string]string{
 	"esdb":      "github.com/EventStore/EventStore-Client-Go/v4",
 	"grpc":      "google.golang.org/grpc",
 	"uuid":      "github.com/google/uuid",
+	"yaml":      "go.yaml.in/yaml/v3",
 }
 
 // mayImport says what each package may import beside the standard library and packages below
@@ -51,6 +52,7 @@ var mayImport = map[string][]string{
 
 	"executor":            {"evidence"},
 	"executor/daemontest": {"testify"},
+	"executor/config":     {"evidence", "evidence/redact", "yaml"},
 	"executor/drivertest": {"executor", "evidence", "testify"},
 	"executor/docker":     {"executor", "evidence", "docker", "reference", "x/sys"},
 	"executor/fakedaemon": {},

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"github.com/baildock/baildock/evidence"
+)
+
+// Config is a contained run as its file asks for it, defaults filled in (req L1). What the file may
+// only say in one way (no privileges, no sockets, no devices, no host namespaces, evidence outside
+// the copy) has no field.
+type Config struct {
+	Image       Image
+	Platform    Platform
+	Network     Network
+	UID, GID    uint32 // from 1
+	Limits      evidence.Limits
+	Writable    evidence.WritablePaths // what the agent may write to in its copy
+	Environment []Variable             // in the file's order
+	Policy      *evidence.WorkspacePolicy
+}
+
+// Platform is where the run claims to be contained.
+type Platform string
+
+const (
+	PlatformEngine  Platform = "linux-docker-engine"
+	PlatformDesktop Platform = "docker-desktop-experimental" // only ever a reduced claim
+)
+
+// Reductions are those the platform accepts by being named.
+func (p Platform) Reductions() []evidence.Reduction {
+	if p == PlatformDesktop {
+		return []evidence.Reduction{evidence.ReducedDesktop}
+	}
+	return nil
+}
+
+// Network is what the run is connected to.
+type Network string
+
+const (
+	NetworkNone   Network = "none"
+	NetworkBridge Network = "bridge" // the daemon's ordinary bridge: nothing about it restricts egress
+)
+
+// Source says where a variable's value comes from.
+type Source string
+
+const (
+	SourceLiteral Source = "literal" // the file
+	SourceHost    Source = "host"    // exactly the variable of that name where baildock runs
+)
+
+// Variable is one entry of the environment list (req L3).
+type Variable struct {
+	Name      string
+	Source    Source
+	Value     Value // of a literal; zero for the host's
+	Required  bool  // a host's variable must be set
+	Sensitive bool  // marked so, or named like a secret: redacted from everything that is kept
+	Allowed   bool  // allow_sensitive
+
+	path string
+}
+
+// Value is the value of a variable. It prints as a marker; only Reveal shows it.
+type Value struct{ s string }
+
+// Reveal returns the value itself, for the one place that hands it to the container.
+func (v Value) Reveal() string { return v.s }
+
+func (v Value) String() string   { return hidden }
+func (v Value) GoString() string { return hidden }
+
+// MarshalText keeps encoders from showing it.
+func (v Value) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// Fixed are the variables every contained run gets, sorted by name; a file can't change them (req L4).
+func Fixed() []evidence.EnvVar {
+	return []evidence.EnvVar{
+		{Name: "HOME", Value: "/tmp/baildock-home"},
+		{Name: "LANG", Value: "C.UTF-8"},
+		{Name: "LC_ALL", Value: "C.UTF-8"},
+		{Name: "PATH", Value: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	}
+}

@@ -29,23 +29,22 @@ func Detect(b []byte) bool {
 			return blockText.Match(b)
 		}
 		for _, root := range document.Content {
-			if holdsBlock(root, MaxDepth) {
+			if holdsBlock(root, map[*yaml.Node]bool{}) {
 				return true
 			}
 		}
 	}
 }
 
-func holdsBlock(n *yaml.Node, depth int) bool {
+// holdsBlock looks at each mapping once, however many merge keys lead to it.
+func holdsBlock(n *yaml.Node, seen map[*yaml.Node]bool) bool {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if depth == 0 {
-		return true // nobody nests merges so deep for any good
-	}
-	if n.Kind == yaml.SequenceNode {
+	if n.Kind != yaml.MappingNode || seen[n] {
 		return false
 	}
+	seen[n] = true
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind == yaml.AliasNode {
@@ -62,7 +61,7 @@ func holdsBlock(n *yaml.Node, depth int) bool {
 			merged = value.Content
 		}
 		for _, m := range merged {
-			if holdsBlock(m, depth-1) {
+			if holdsBlock(m, seen) {
 				return true
 			}
 		}

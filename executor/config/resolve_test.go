@@ -243,6 +243,12 @@ func TestMountPaths(t *testing.T) {
 }
 
 func TestDetect(t *testing.T) {
+	var merges strings.Builder // each level a hundred times: looked at once
+	merges.WriteString("a0: &a0 {a: 1}\n")
+	for i := range 20 {
+		fmt.Fprintf(&merges, "a%d: &a%d {<<: [%s]}\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 100), ", "))
+	}
+	merges.WriteString("<<:\n  <<: *a20\n")
 	for _, text := range []string{
 		least, "contained_execution:\n", "contained_execution: ~", `{"contained_execution": 1}`, `{"\u0063ontained_execution": {}}`,
 		"a: 1\n---\ncontained_execution: {}\n", "? contained_execution\n: {}\n", "'contained_execution' : {}",
@@ -250,13 +256,13 @@ func TestDetect(t *testing.T) {
 		"&a contained_execution: 1\n", "k: &k contained_execution\n*k : 1\n",
 		"contained_execution:\n  a: [1\n", "\t\ncontained_execution: 1\n: : :", "\"contained_execution\": {\n", "{a: 1, contained_execution: [}",
 		strings.Repeat("#", MaxFile) + "\ncontained_execution: {}\n",
-		"<<: {<<: {<<: {<<: {<<: {<<: {<<: {<<: {<<: {a: 1}}}}}}}}}\n",
+		"<<: {<<: {<<: {<<: {<<: {<<: {<<: {<<: {<<: {contained_execution: 1}}}}}}}}}\n", merges.String() + "  contained_execution: 1\n",
 	} {
 		require.True(t, Detect([]byte(text)), "%q", text)
 	}
 	for _, text := range []string{
 		"", "a: 1\n", "{}", "[contained_execution]", "a: contained_execution\n", "# contained_execution:\na: 1\n", "contained_executions: 1",
-		"\xff\xfe", `{"argv": ["contained_execution"]}`, strings.Repeat("#", 2*MaxFile), "<<: *x\n",
+		"\xff\xfe", `{"argv": ["contained_execution"]}`, strings.Repeat("#", 2*MaxFile), "<<: *x\n", merges.String(),
 	} {
 		require.False(t, Detect([]byte(text)), "%q", text)
 	}

@@ -107,7 +107,7 @@ func badFiles(t *testing.T) []file {
 
 const least = "sandbox:\n  type: docker\n  image: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\ncontained_execution:\n  version: 1\n"
 
-// req L2, L6: every bad file is refused for its reason at its field, and the schema refuses it as well
+// req L2, req L6: every bad file is refused for its reason at its field, and the schema refuses it as well
 // unless the rule is one that a schema can't state.
 func TestBadFiles(t *testing.T) {
 	schema := containedSchema(t)
@@ -143,7 +143,7 @@ func TestBadFiles(t *testing.T) {
 	t.Logf("%d bad files; beyond the schema: %v", len(files), beyond)
 }
 
-// req L1, L6: every good file is accepted by both, and what is printed of it is read as the same.
+// req L1, req L6: every good file is accepted by both, and what is printed of it is read as the same.
 func TestGoodFiles(t *testing.T) {
 	schema := containedSchema(t)
 	names, err := filepath.Glob("testdata/good/*.yaml")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/executor"
+	"github.com/baildock/baildock/executor/docker"
 	"github.com/baildock/baildock/executor/fakedaemon"
+	"github.com/baildock/baildock/executor/warden"
 )
 
 // proposal is what the fake daemon's agent prints.
@@ -52,12 +55,12 @@ func TestStrayScripts(t *testing.T) {
 	id, err := daemon.AddImage(fakedaemon.Image{Name: "tool:1"})
 	require.NoError(t, err)
 	daemon.Script("/bin/check", fakedaemon.Program{Steps: []fakedaemon.Step{fakedaemon.Stdout("fine\n")}})
-	stray := makeStray(t, daemon, id)
+	stray := makeLabelled(t, daemon, id, "left-behind", evidence.HandleKey{2})
 	scripts(t, filepath.Join("testdata", "stray"), 1, func(e *testscript.Env) error {
 		e.Setenv("SOCKET", daemon.Socket)
 		e.Setenv("IMAGE", id)
 		e.Setenv("STRAY", stray)
-		return nil
+		return leavePreflight(t, daemon, id, filepath.Join(e.WorkDir, ".state", "baildock", "custody"))
 	}, "supervise")
 	left := daemon.Containers()
 	require.Len(t, left, 1)
@@ -65,15 +68,32 @@ func TestStrayScripts(t *testing.T) {
 	require.Equal(t, "created", left[0].Status)
 }
 
-func makeStray(t *testing.T, daemon *fakedaemon.Daemon, image string) string {
+// leavePreflight leaves what a preflight leaves that was killed before it removed its container.
+func leavePreflight(t *testing.T, daemon *fakedaemon.Daemon, image, dir string) error {
+	driver, err := docker.Open(daemon.Socket)
+	require.NoError(t, err)
+	rt, err := driver.Probe(t.Context())
+	require.NoError(t, err)
+	files, err := warden.OpenCustodyFiles(dir, nil)
+	require.NoError(t, err)
+	rec, handle := files.Recorder(nil), evidence.HandleKey{3}
+	require.NoError(t, rec.Record(t.Context(), evidence.CustodyTaken{Handle: handle, Kind: evidence.CustodyContainer,
+		Name: "preflight-left", Request: evidence.RequestDigest{1}, Daemon: rt.Identity.Daemon}))
+	made := evidence.ContainerCreated{Handle: handle}
+	require.NoError(t, made.Container.UnmarshalText([]byte(makeLabelled(t, daemon, image, "preflight-left", handle))))
+	require.NoError(t, rec.Record(t.Context(), made))
+	return errors.Join(rec.Close(), driver.Close())
+}
+
+func makeLabelled(t *testing.T, daemon *fakedaemon.Daemon, image, name string, handle evidence.HandleKey) string {
 	body, err := json.Marshal(map[string]any{"Image": image, "Cmd": []string{"/bin/check"}, "Labels": map[string]string{
-		executor.LabelRequest: evidence.RequestDigest{1}.String(), executor.LabelHandle: evidence.HandleKey{2}.String(),
+		executor.LabelRequest: evidence.RequestDigest{1}.String(), executor.LabelHandle: handle.String(),
 	}})
 	require.NoError(t, err)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", daemon.Socket)
 	}}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://daemon/v1.47/containers/create?name=left-behind", strings.NewReader(string(body)))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://daemon/v1.47/containers/create?name="+name, strings.NewReader(string(body)))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)

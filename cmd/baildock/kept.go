@@ -14,7 +14,9 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/executor/warden"
 	"github.com/baildock/baildock/ledger"
+	"github.com/baildock/baildock/ledger/sqlite"
 )
 
 // The last signed checkpoint of each ledger also lies outside every home, so that a home that was
@@ -32,9 +34,12 @@ const (
 	toRead
 )
 
-// keptDir is ${XDG_STATE_HOME:-~/.local/state}/baildock/<ledger ID>. A relative XDG_STATE_HOME is
-// ignored, as the XDG Base Directory Specification wants.
-func keptDir(id evidence.LedgerID) (string, error) {
+// custodyName is the directory of custody files beside those of the ledgers (req E8).
+const custodyName = "custody"
+
+// stateDir is ${XDG_STATE_HOME:-~/.local/state}/baildock. A relative XDG_STATE_HOME is ignored, as the
+// XDG Base Directory Specification wants.
+func stateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
 		user, err := os.UserHomeDir()
@@ -43,7 +48,22 @@ func keptDir(id evidence.LedgerID) (string, error) {
 		}
 		base = filepath.Join(user, ".local", "state")
 	}
-	return filepath.Join(base, "baildock", id.String()), nil
+	return filepath.Join(base, "baildock"), nil
+}
+
+// keptDir is where the last checkpoint of a ledger is kept.
+func keptDir(id evidence.LedgerID) (string, error) {
+	dir, err := stateDir()
+	return filepath.Join(dir, id.String()), err
+}
+
+// custodyFiles is the custody of what no ledger's attempt has.
+func custodyFiles() (*warden.CustodyFiles, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return nil, err
+	}
+	return warden.OpenCustodyFiles(filepath.Join(dir, custodyName), sqlite.RefuseNetwork)
 }
 
 // readKept reads the note kept for a ledger; ok is false where none is.

@@ -30,7 +30,7 @@ func superviseCommand(p *program) *cli.Command {
 		Usage: "recover this home's attempts whose runners are gone, until it is told to end",
 		Description: "With --json and --once it prints one array; with --json alone a line for each thing that is new.\n" +
 			"Attempts of other homes and machines are shown and never touched, and so are containers and networks with\n" +
-			"our labels that no open custody of this ledger names.",
+			"our labels that no open custody of this ledger names. What a preflight left is removed as its custody files say.",
 		Flags: []cli.Flag{
 			socketFlag(),
 			&cli.BoolFlag{Name: "once", Usage: "make one pass and end: exit 6 if something stays unconfirmed"},
@@ -59,6 +59,11 @@ func (p *program) supervise(c *cli.Context) error {
 			return err
 		}
 		pass := warden.Pass{Lister: lister{p, h}, Audit: true, Strays: true}
+		if _, err := stateDir(); err != nil {
+			p.note("custody files of preflights are not looked for: %v", err)
+		} else if pass.Custody, err = custodyFiles(); err != nil {
+			return err
+		}
 		if c.Bool("once") {
 			met, err := w.Supervise(c.Context, pass, p.ui.stage)
 			p.ui.progressDone()
@@ -129,6 +134,9 @@ const strayKey = "unknown "
 func shownAs(m warden.Supervised) string {
 	if m.Action == warden.ActionUnknown {
 		return strayKey + m.Object.ID + " " + m.Detail
+	}
+	if m.Object != nil {
+		return fmt.Sprint(m.Object.Name, " ", m.Action, " ", m.Detail)
 	}
 	return fmt.Sprint(m.Attempt, " ", m.Action, " ", m.Generation)
 }

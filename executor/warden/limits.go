@@ -30,6 +30,11 @@ const (
 	// maxWatchdogLine is one line of its input: 64 hex digits, or a word.
 	maxWatchdogLine = 128
 
+	// maxCustodyFile is the length of a custody file: a handful of events of a few hundred bytes.
+	maxCustodyFile = 64 << 10
+	// maxCustodyNames is how many files the custody directory may hold: thousands of dead preflights.
+	maxCustodyNames = 8192
+
 	// maxLockRaces is how often a lock file may be deleted by its last holder while it is taken.
 	maxLockRaces = 100
 
@@ -39,7 +44,7 @@ const (
 	// maxRecoveries is how many attempts a supervisor works on at once: their daemon is the same one.
 	maxRecoveries = 16
 	// openingPatience is how long a listing of an attempt may stand without the attempt's own stream,
-	// which the same use case opens within milliseconds.
+	// which the same use case opens within milliseconds; a custody file's lock without the file, too.
 	openingPatience = 10 * time.Second
 	// fencePatience is how long a fence by somebody else is respected: longer than a recovery takes.
 	fencePatience = RecoverBound + time.Minute

@@ -11,7 +11,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 )
 
-// Lock is the lock of one attempt: a flock on a file of the home. It is held until it is closed or
+// Lock is the lock of one attempt, or of one custody file: a flock on a file of its own. It is held until it is closed or
 // the process ends, whatever ends it. No child inherits it.
 type Lock struct {
 	path string
@@ -36,20 +36,26 @@ func (h Home) Lock(id evidence.AttemptID) (*Lock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of locks: %w", err)
 	}
-	path := filepath.Join(dir, string(id))
+	l, err := takeLock(filepath.Join(dir, string(id)))
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, &HeldError{Attempt: id}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock attempt %s: %w", id, err)
+	}
+	return l, nil
+}
+
+// takeLock takes the lock of a file, which it makes. It fails with unix.EWOULDBLOCK while another
+// process has it.
+func takeLock(path string) (*Lock, error) {
 	for range maxLockRaces {
 		l, err := tryLock(path)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &HeldError{Attempt: id}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("lock attempt %s: %w", id, err)
-		}
-		if l != nil {
-			return l, nil
+		if l != nil || err != nil {
+			return l, err
 		}
 	}
-	return nil, fmt.Errorf("lock attempt %s: its file was replaced %d times; somebody deletes it in a loop", id, maxLockRaces)
+	return nil, fmt.Errorf("its file was replaced %d times; somebody deletes it in a loop", maxLockRaces)
 }
 
 // tryLock returns nil when the file that was locked isn't the one that lies there any more: its

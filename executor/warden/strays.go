@@ -14,8 +14,8 @@ import (
 
 // Object is a daemon object as a supervisor shows it.
 type Object struct {
-	Kind    evidence.CustodyKind `json:"kind"`
-	ID      string               `json:"id,omitempty"` // full, hex; empty while it isn't known
+	Kind    evidence.CustodyKind `json:"kind,omitempty"` // empty where the custody can't be read
+	ID      string               `json:"id,omitempty"`   // full, hex; empty while it isn't known
 	Name    string               `json:"name"`
 	Labels  map[string]string    `json:"labels,omitempty"` // those with our prefix
 	Status  string               `json:"status,omitempty"`
@@ -43,7 +43,7 @@ func objectOf(l executor.Labelled) *Object {
 // ledger that is gone made, or somebody who copied our labels. Nothing is done to it.
 //
 // The daemon is asked before the ledger: custody is durable before its object can be listed.
-func (w *Warden) strays(ctx context.Context) []Supervised {
+func (w *Warden) strays(ctx context.Context, files *CustodyFiles) []Supervised {
 	var listed []executor.Labelled
 	for _, kind := range []evidence.CustodyKind{evidence.CustodyContainer, evidence.CustodyNetwork} {
 		some, err := w.Driver.FindLabelled(ctx, kind)
@@ -67,6 +67,14 @@ func (w *Warden) strays(ctx context.Context) []Supervised {
 		s, _ := failed(fmt.Errorf("whose the objects with our labels are can't be read: %w", err))
 		return []Supervised{s}
 	}
+	for _, h := range handles {
+		if _, ok := held[h]; ok || files == nil {
+			continue
+		}
+		if k, err := files.read(h); err == nil { // one that can't be read names nothing, and is shown itself
+			held[h] = journal.Held{Custody: k.custody()}
+		}
+	}
 	var out []Supervised
 	for _, l := range listed {
 		why := unnamed(l, held)
@@ -85,12 +93,15 @@ func unnamed(l executor.Labelled, held map[evidence.HandleKey]journal.Held) stri
 		return "its labels are no handle and request of ours"
 	}
 	h, ok := held[handle]
-	c := h.Custody
+	c, whose := h.Custody, fmt.Sprintf("attempt %s", h.Attempt)
+	if h.Attempt == "" {
+		whose = "a custody file"
+	}
 	switch {
 	case !ok:
 		return "no custody in this ledger names it"
 	case c.Request != request || c.Kind != l.Kind || c.Container != nil && *c.Container != l.ID:
-		return fmt.Sprintf("it carries labels of attempt %s, whose custody names another", h.Attempt)
+		return fmt.Sprintf("it carries labels of %s, whose custody names another", whose)
 	case c.Abandoned:
 		return fmt.Sprintf("attempt %s gave it up", h.Attempt)
 	case c.Closed:

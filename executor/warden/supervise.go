@@ -28,6 +28,7 @@ const (
 	ActionCancelled   Action = "cancelled"   // listed by its change, never opened: completed and cancelled
 	ActionUnconfirmed Action = "unconfirmed" // fenced; its custody stays open, and the next pass tries again
 	ActionRemoved     Action = "removed"     // fenced, its custody closed; to finish it takes a newer version of this program
+	ActionCleared     Action = "cleared"     // custody that a file keeps was closed: what it named is gone
 	ActionSwept       Action = "swept"       // finished before; leftover directories or its lock file were removed
 	ActionRunning     Action = "running"     // its runner, or a recovery, holds the lock within its deadline
 	ActionElsewhere   Action = "elsewhere"   // claimed from another home or machine: never touched
@@ -50,10 +51,11 @@ type Supervised struct {
 
 // Pass says how one pass of a supervisor goes.
 type Pass struct {
-	Lister  Lister // nil: the locks of the home are the only hint
-	Audit   bool   // read the whole ledger too
-	Strays  bool   // show what carries our labels and no open custody names; reads the whole ledger if there is any
-	Patient bool   // leave an attempt alone for a while after a recovery of it failed
+	Lister  Lister        // nil: the locks of the home are the only hint
+	Audit   bool          // read the whole ledger too
+	Strays  bool          // show what carries our labels and no open custody names; reads the whole ledger if there is any
+	Custody *CustodyFiles // custody that no ledger keeps; nil: none
+	Patient bool          // leave an attempt alone for a while after a recovery of it failed
 }
 
 // Supervise makes one pass over this home's attempts (req G8). An attempt whose lock is free has no
@@ -94,7 +96,7 @@ func (w *Warden) Supervise(ctx context.Context, p Pass, progress executor.Progre
 	}
 	all.Wait()
 	if p.Strays && ctx.Err() == nil {
-		out = append(out, w.strays(ctx)...)
+		out = append(out, w.strays(ctx, p.Custody)...)
 	}
 	slices.SortFunc(out, func(a, b Supervised) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Detail, b.Detail), a.Object.compare(b.Object))
@@ -142,6 +144,11 @@ func (w *Warden) candidates(ctx context.Context, p Pass) ([]task, []Supervised, 
 			}
 		}
 	}
+	kept, err := w.keptTasks(p.Custody)
+	if err != nil {
+		return nil, nil, err
+	}
+	tasks = append(tasks, kept...)
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		tasks = append(tasks, func(ctx context.Context, progress executor.Progress) (Supervised, bool) {

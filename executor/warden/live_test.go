@@ -362,59 +362,6 @@ func TestLiveCancel(t *testing.T) {
 	s.settled(t, res)
 }
 
-// req C9: what others do to the container through the same socket is noticed.
-func TestLiveInterference(t *testing.T) {
-	s := newSite(t)
-	ctx := context.Background()
-	for name, c := range map[string]struct {
-		act   func(id string) error
-		codes []string
-	}{
-		"exec": {func(id string) error {
-			e, err := s.api.ContainerExecCreate(ctx, id, container.ExecOptions{Cmd: []string{"/subject", "cat", "a.txt"}})
-			if err != nil {
-				return err
-			}
-			return s.api.ContainerExecStart(ctx, e.ID, container.ExecStartOptions{Detach: true})
-		}, []string{"exec"}},
-		"update": {func(id string) error {
-			_, err := s.api.ContainerUpdate(ctx, id, container.UpdateConfig{Resources: container.Resources{Memory: 80 << 20, MemorySwap: 80 << 20}})
-			return err
-		}, []string{"changed_configuration", "update"}},
-		"rename": {func(id string) error { return s.api.ContainerRename(ctx, id, "somebody-elses") }, []string{"changed_configuration", "rename"}},
-		"pause": {func(id string) error {
-			if err := s.api.ContainerPause(ctx, id); err != nil {
-				return err
-			}
-			return s.api.ContainerUnpause(ctx, id)
-		}, []string{"pause"}},
-		"copy": {func(id string) error {
-			r, _, err := s.api.CopyFromContainer(ctx, id, "/subject")
-			if err != nil {
-				return err
-			}
-			return r.Close()
-		}, []string{"copy"}},
-		"attach": {func(id string) error {
-			r, err := s.api.ContainerAttach(ctx, id, container.AttachOptions{Stream: true, Stdout: true})
-			if err != nil {
-				return err
-			}
-			r.Close()
-			return nil
-		}, []string{"attach"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var acted error
-			res := s.while(t, "interfered-"+name, func(_ context.CancelFunc, id string) { acted = c.act(id) })
-			require.NoError(t, acted)
-			require.Equal(t, "interfered", res.Verdict.Detail, res.Verdict.Causes)
-			require.Equal(t, c.codes, res.Fold.Run.Exited.Interference)
-			s.settled(t, res)
-		})
-	}
-}
-
 // req D5, req G9: kill -9 of a runner kills its container, and what it recorded names it.
 func TestLiveRunnerDies(t *testing.T) {
 	s := newSite(t)

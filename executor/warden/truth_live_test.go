@@ -70,6 +70,20 @@ func TestLiveTruthTable(t *testing.T) {
 			outcome: evidence.OutcomeIncomplete, detail: "interfered", exit: 5, code: 137, oom: evidence.OOMNone, state: evidence.CleanupTerminated},
 		{name: "removed-by-others", run: byOthers(func(id string) error { return s.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true}) }),
 			outcome: evidence.OutcomeIncomplete, detail: "interfered", exit: 5, oom: evidence.OOMNone, racy: true},
+		{name: "terminated-by-others", run: byOthers(func(id string) error { return s.api.ContainerKill(ctx, id, "TERM") }),
+			outcome: evidence.OutcomeIncomplete, detail: "interfered", exit: 5, code: 2, oom: evidence.OOMNone, state: evidence.CleanupTerminated},
+		{name: "killed-by-others-as-it-starts", run: func(t *testing.T, name string) warden.Result {
+			id, acted := s.register(t, name, nil, "sleep", "10s"), make(chan error, 1)
+			res, err := s.warden(s.driver).Run(ctx, warden.RunRequest{Attempt: id, Path: s.source, Accepted: v1}, func(stage, _ string) {
+				if stage == "start" {
+					list := s.leftovers(t, id)
+					go func() { acted <- s.killStarted(list[0].ID) }()
+				}
+			})
+			require.NoError(t, err)
+			require.NoError(t, <-acted)
+			return res
+		}, outcome: evidence.OutcomeIncomplete, detail: "interfered", exit: 5, code: 137, oom: evidence.OOMNone, state: evidence.CleanupTerminated},
 		{name: "cancelled-during-start", run: func(t *testing.T, name string) warden.Result {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -117,5 +131,18 @@ func TestLiveTruthTable(t *testing.T) {
 		})
 	}
 	t.Logf("%d causes", len(table))
-	require.Len(t, table, 22)
+	require.Len(t, table, 24)
+}
+
+// killStarted kills a container as soon as it runs.
+func (s *site) killStarted(id string) error {
+	for {
+		in, err := s.api.ContainerInspect(context.Background(), id)
+		if err != nil {
+			return err
+		}
+		if in.State.Running {
+			return s.api.ContainerKill(context.Background(), id, "KILL")
+		}
+	}
 }

@@ -51,6 +51,27 @@ func run(verb string, args []string) error {
 			return err
 		}
 		return run("sleep", args)
+	case "speak": // so many bytes of every value to each stream, by turns, in pieces that grow
+		var left, said [2]int
+		for i := range left {
+			n, err := strconv.Atoi(args[i])
+			if err != nil {
+				return err
+			}
+			left[i] = n
+		}
+		for turn := 0; left[0]+left[1] > 0; turn++ {
+			i := turn % 2
+			piece := make([]byte, min(1+turn*turn, left[i]))
+			for k := range piece {
+				at := said[i] + k
+				piece[k] = byte(at*7) ^ byte(at>>8) ^ byte(i)
+			}
+			if _, err := []*os.File{os.Stdout, os.Stderr}[i].Write(piece); err != nil {
+				return err
+			}
+			left[i], said[i] = left[i]-len(piece), said[i]+len(piece)
+		}
 	case "flood":
 		line := strings.Repeat("x", 1023) + "\n"
 		for {

@@ -8,10 +8,13 @@ import (
 	"sync"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/redact"
 )
 
-// capture takes a container's output as it arrives (req D2). What is kept of both streams
-// together never exceeds the bound; what arrives beyond it is only counted and hashed.
+// capture takes a container's output as it arrives (req D2). Each stream passes the redactor first:
+// bound, totals and digests are of what comes out of it, and nothing else ever sees what went in
+// (req L5). What is kept of both streams together never exceeds the bound; what arrives beyond it is
+// only counted and hashed.
 type capture struct {
 	limit    uint64
 	tee      *tee
@@ -29,16 +32,17 @@ type capture struct {
 // stream is one captured stream.
 type stream struct {
 	salt     evidence.Salt
+	redact   *redact.Stream
 	kept     []byte
 	received uint64
 	plain    hash.Hash // of everything received
 	salted   hash.Hash // of the salt and everything received
 }
 
-func newCapture(limit uint64, stdout, stderr evidence.Salt, t *tee) *capture {
+func newCapture(limit uint64, stdout, stderr evidence.Salt, r *redact.Redactor, t *tee) *capture {
 	c := &capture{limit: limit, tee: t, exceeded: make(chan struct{}), done: make(chan struct{})}
 	for i, salt := range []evidence.Salt{stdout, stderr} {
-		c.streams[i] = stream{salt: salt, plain: sha256.New(), salted: sha256.New()}
+		c.streams[i] = stream{salt: salt, redact: r.Stream(), plain: sha256.New(), salted: sha256.New()}
 		c.streams[i].salted.Write(salt[:])
 	}
 	return c
@@ -60,6 +64,7 @@ func (c *capture) read(out Output) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if errors.Is(err, io.EOF) {
+		c.flush()
 		c.ended = !c.frozen
 		return
 	}
@@ -72,18 +77,34 @@ func (c *capture) take(chunk Chunk) {
 	if c.frozen || len(chunk.Bytes) == 0 {
 		return
 	}
-	s := &c.streams[0]
+	i := 0
 	if chunk.Stderr {
-		s = &c.streams[1]
+		i = 1
 	}
-	s.received += uint64(len(chunk.Bytes))
-	s.plain.Write(chunk.Bytes)
-	s.salted.Write(chunk.Bytes)
-	room := min(c.limit-c.kept, uint64(len(chunk.Bytes)))
-	s.kept = append(s.kept, chunk.Bytes[:room]...)
+	c.add(i, c.streams[i].redact.Push(chunk.Bytes))
+}
+
+// flush takes what the redactors still hold back. It is called with the lock held.
+func (c *capture) flush() {
+	if c.frozen {
+		return
+	}
+	for i := range c.streams {
+		c.add(i, c.streams[i].redact.Close())
+	}
+}
+
+// add counts, hashes and keeps bytes that left the redactor. It is called with the lock held.
+func (c *capture) add(i int, b []byte) {
+	s := &c.streams[i]
+	s.received += uint64(len(b))
+	s.plain.Write(b)
+	s.salted.Write(b)
+	room := min(c.limit-c.kept, uint64(len(b)))
+	s.kept = append(s.kept, b[:room]...)
 	c.kept += room
-	c.tee.push(chunk.Stderr, chunk.Bytes[:room])
-	if room < uint64(len(chunk.Bytes)) {
+	c.tee.push(i == 1, b[:room])
+	if room < uint64(len(b)) {
 		select {
 		case <-c.exceeded:
 		default:
@@ -114,6 +135,7 @@ func (c *capture) failure() error {
 func (c *capture) result(h evidence.HandleKey) (evidence.OutputCaptured, []evidence.Withholdable) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.flush()
 	c.frozen = true
 	stdout, keepOut := c.streams[0].result(c.ended)
 	stderr, keepErr := c.streams[1].result(c.ended)
@@ -135,9 +157,11 @@ func (s *stream) result(ended bool) (evidence.Stream, evidence.Withholdable) {
 	w := evidence.WithholdCaptured(s.kept, evidence.Descriptor{
 		Salt: s.salt, Length: uint64(len(s.kept)),
 		Stored: sha256.Sum256(s.kept), Received: evidence.PlainDigest(s.plain.Sum(nil)), Truncated: truncated,
+		Redacted: s.redact.Redacted(),
 	})
 	return evidence.Stream{
 		Stored: uint64(len(s.kept)), Received: s.received, Bytes: w.Ref,
 		ReceivedHash: evidence.SaltedDigest(s.salted.Sum(nil)), EndOfStream: ended, Truncated: truncated,
+		Redacted: s.redact.Redacted(),
 	}, w
 }

@@ -56,7 +56,7 @@ func TestCaptureBounds(t *testing.T) {
 						text[i] = byte(rand.IntN(256)) // arbitrary bytes: no encoding is assumed
 					}
 					stdout, stderr := evidence.Salt{1}, evidence.Salt{2}
-					c := newCapture(bound, stdout, stderr, newTee(nil, nil))
+					c := newCapture(bound, stdout, stderr, nil, newTee(nil, nil))
 					chunks := pieces(text, piece, both)
 					c.read(&tape{chunks: chunks, end: io.EOF})
 					e, kept := c.result(evidence.HandleKey{})
@@ -102,7 +102,7 @@ func TestCaptureEnds(t *testing.T) {
 		"cut off": {io.ErrUnexpectedEOF, "stream_error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cap := newCapture(256, evidence.Salt{}, evidence.Salt{}, newTee(nil, nil))
+			cap := newCapture(256, evidence.Salt{}, evidence.Salt{}, nil, newTee(nil, nil))
 			cap.read(&tape{chunks: pieces([]byte("text"), 2, false), end: c.end})
 			e, _ := cap.result(evidence.HandleKey{})
 			require.Equal(t, c.code, e.Code)
@@ -112,7 +112,7 @@ func TestCaptureEnds(t *testing.T) {
 		})
 	}
 	t.Run("not ended", func(t *testing.T) {
-		cap := newCapture(256, evidence.Salt{}, evidence.Salt{}, newTee(nil, nil))
+		cap := newCapture(256, evidence.Salt{}, evidence.Salt{}, nil, newTee(nil, nil))
 		cap.take(Chunk{Bytes: []byte("text")})
 		e, _ := cap.result(evidence.HandleKey{})
 		require.Equal(t, "no_end_of_stream", e.Code)
@@ -125,7 +125,7 @@ func TestCaptureEnds(t *testing.T) {
 func TestTee(t *testing.T) {
 	var out, errs strings.Builder
 	tee := newTee(&out, &errs)
-	c := newCapture(10, evidence.Salt{}, evidence.Salt{}, tee)
+	c := newCapture(10, evidence.Salt{}, evidence.Salt{}, nil, tee)
 	c.read(&tape{chunks: []Chunk{{Bytes: []byte("one\n")}, {Stderr: true, Bytes: []byte("two\n")}, {Bytes: []byte("three\n")}}, end: io.EOF})
 	require.NoError(t, tee.close())
 	require.Equal(t, "one\nth", out.String(), "only what is kept")

@@ -41,7 +41,7 @@ func (r *run) take(context.Context) error {
 		return fmt.Errorf("draw a handle: %w", err)
 	}
 	r.plan = Plan{
-		Profile: r.job.Profile, Recipe: r.job.Recipe, Environment: r.job.Environment,
+		Profile: r.job.Profile, Recipe: r.job.Recipe, Environment: r.job.Environment, Values: r.job.Values,
 		Seccomp: r.premises.runtime.Seccomp, Request: r.job.Request, Handle: handle,
 		Name:   "baildock-" + string(r.job.Attempt) + "-" + hex.EncodeToString(handle[:6]),
 		Source: r.job.Source,

@@ -24,6 +24,9 @@ func imageRefusals(img Image, err error, job Job) []Refusal {
 	for _, v := range slices.Concat(job.Environment.Vars, job.Profile.Environment) {
 		declared[v.Name+"="+v.Value] = true
 	}
+	for _, v := range job.Values {
+		declared[v.Name+"="+v.Value] = true
+	}
 	for _, entry := range img.Env {
 		if !declared[entry] { // req A4
 			name, _, _ := strings.Cut(entry, "=")

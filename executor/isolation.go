@@ -178,17 +178,27 @@ func (r *run) controls(fs []Finding) ([]evidence.Control, evidence.BlobRef, erro
 	return controls, ref, err
 }
 
-// portable takes the snapshot's host path out of a value that was compared already.
-func (r *run) portable(value string) string {
-	return Portable(value, Place{Path: r.plan.Source, Role: SnapshotRole})
+// seen is what evidence calls the directory that the container sees.
+func (r *run) seen(path string) Place {
+	if r.job.Profile.Writable {
+		return Place{Path: path, Role: WorkspaceRole}
+	}
+	return Place{Path: path, Role: SnapshotRole}
 }
 
-// detail keeps lines for people, without this host's paths; none gives no reference.
+// portable takes the source's host path, and whatever is sensitive, out of a value that was compared
+// already.
+func (r *run) portable(value string) string {
+	return r.job.Redact.String(Portable(value, r.seen(r.plan.Source)))
+}
+
+// detail keeps lines for people, without this host's paths and sensitive values; none gives no
+// reference.
 func (r *run) detail(lines ...string) (*evidence.BlobRef, error) {
-	places := append([]Place{{Path: r.job.Source, Role: SnapshotRole}}, r.job.Places...)
+	places := append([]Place{r.seen(r.job.Source)}, r.job.Places...)
 	out := make([]string, len(lines))
 	for i, line := range lines {
-		out[i] = Portable(line, places...)
+		out[i] = r.job.Redact.String(Portable(line, places...))
 	}
 	return r.ledger.detail(out...)
 }

@@ -39,6 +39,12 @@ const (
 	// sampleEvery is how often the kernel's count of memory kills is read while the container
 	// lives; an oom event leads to a sample at once.
 	sampleEvery = 100 * time.Millisecond
+	// gaugeEvery is how often a workspace is looked at while its command runs; a look that took longer
+	// is followed by gaugeRest times its own length.
+	gaugeEvery = 500 * time.Millisecond
+	gaugeRest  = 10
+	// gaugeBound is how long the last look may take: a few hundred thousand entries take a second.
+	gaugeBound = 10 * time.Second
 	// teeBound is how long the copy of the output may still be written once the run is over.
 	teeBound = 2 * time.Second
 

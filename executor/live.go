@@ -24,6 +24,7 @@ type course struct {
 type beside struct {
 	capture   *capture
 	kernel    *kernelWatch
+	gauge     *gauge
 	recording <-chan outcome[struct{}] // of the start's events
 	probing   <-chan outcome[Runtime]  // of the daemon after the exit
 }
@@ -38,7 +39,7 @@ func (r *run) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.beside.capture = newCapture(r.job.Recipe.Limits.Output, stdout, stderr, r.tee)
+	r.beside.capture = newCapture(r.job.Recipe.Limits.Output, stdout, stderr, r.job.Redact, r.tee)
 	go r.beside.capture.read(r.harness.output)
 
 	r.Progress("start", "")
@@ -50,6 +51,8 @@ func (r *run) live(ctx context.Context) error {
 	lapse := time.NewTimer(r.job.Recipe.Limits.Wall)
 	defer lapse.Stop()
 	r.beside.kernel = r.watchKernel()
+	r.beside.gauge = newGauge(r.job.Usage)
+	defer r.beside.gauge.end()
 	r.beside.recording = launch(r.recordStart)
 	r.await(ctx, lapse.C)
 	r.drain(ctx, lapse.C)
@@ -77,7 +80,7 @@ func (r *run) recordStart() (struct{}, error) {
 // await stays with the running container until it exited or, once stopped, gave no sign of it.
 func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 	cancel, over, broken, ended := ctx.Done(), r.beside.capture.exceeded, r.watch.broken, r.beside.capture.done
-	recorded, died := r.beside.recording, r.watch.died
+	recorded, died, full := r.beside.recording, r.watch.died, r.beside.gauge.full
 	var late <-chan time.Time
 	for {
 		stop := evidence.StopCause("")
@@ -105,6 +108,9 @@ func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 			stop = evidence.StopCancelled
 		case <-over:
 			stop = evidence.StopOutput
+		case o := <-full:
+			full = nil
+			stop = r.outgrown(o)
 		case <-broken:
 			stop = evidence.StopFault
 		case <-ended:
@@ -128,7 +134,7 @@ func (r *run) await(ctx context.Context, lapse <-chan time.Time) {
 		}
 		r.stop(stop)
 		// The first cause wins: no other is looked at any more.
-		cancel, over, broken, lapse = nil, nil, nil, nil
+		cancel, over, broken, lapse, full = nil, nil, nil, nil, nil
 		late = time.After(exitBound)
 	}
 }

@@ -12,8 +12,11 @@ type Place struct {
 	Role string // such as ${SNAPSHOT}
 }
 
-// SnapshotRole stands for the source snapshot.
-const SnapshotRole = "${SNAPSHOT}"
+// Roles of the directory that a container sees.
+const (
+	SnapshotRole  = "${SNAPSHOT}"  // the source snapshot
+	WorkspaceRole = "${WORKSPACE}" // the writable copy
+)
 
 // Portable takes places out of a text, as they stand and as JSON spells them. A place inside
 // another must come before it.

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/redact"
 )
 
 // Config is what a run works with.
@@ -24,8 +25,11 @@ type Job struct {
 	Profile     evidence.Profile
 	Recipe      evidence.Recipe
 	Environment evidence.Environment
+	Values      []evidence.EnvOpening // what the environment commits to; none in command/v1
+	Redact      *redact.Redactor      // takes sensitive values out of whatever is kept or said; nil: there are none
 	Request     evidence.RequestDigest
-	Source      string               // absolute host path of the snapshot
+	Source      string               // absolute host path of the snapshot, or of the workspace
+	Usage       Usage                // how much the workspace holds; nil: nothing is written there
 	Places      []Place              // further host paths that evidence names by their role; may be nil
 	Accepted    []evidence.Reduction // what the claim accepts
 	Sighting    *Sighting            // what Look saw while the source was prepared; nil: Run looks
@@ -33,6 +37,10 @@ type Job struct {
 	Stdout      io.Writer            // a copy of what is kept, as it arrives; nil: none
 	Stderr      io.Writer
 }
+
+// Usage looks at what a running command wrote to its workspace and names the first bound that is
+// broken, empty for none (req N10). It is called again and again, at most once at a time.
+type Usage func() (broken string, err error)
 
 // Prove finds the RuntimeProbed that a runtime's stream holds for this runtime, nil if there is
 // none (req C4).
@@ -55,6 +63,8 @@ func Run(ctx context.Context, cfg Config, job Job) error {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, string) {}
 	}
+	said := cfg.Progress
+	cfg.Progress = func(stage, text string) { said(stage, job.Redact.String(text)) }
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	r := &run{
@@ -70,7 +80,7 @@ func Run(ctx context.Context, cfg Config, job Job) error {
 	}
 	_, err = guarded(func() (struct{}, error) { r.cleanup(); return struct{}{}, nil })
 	r.note(err)
-	return errors.Join(r.notes...)
+	return veil(job.Redact, errors.Join(r.notes...))
 }
 
 // run is one run under way. Its own goroutine owns it; what runs beside touches only the channels

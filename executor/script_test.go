@@ -368,7 +368,11 @@ type book struct {
 }
 
 func newBook(h *evidencetest.History) *book {
-	fold, err := evidence.Fold(*h.Registered, *h.Claimed, *h.Materialized)
+	opening := []evidence.Payload{*h.Registered, *h.Claimed, *h.Materialized}
+	if h.Preflight != nil {
+		opening = slices.Insert(opening, 2, evidence.Payload(*h.Preflight))
+	}
+	fold, err := evidence.Fold(opening...)
 	if err != nil {
 		panic(err)
 	}

@@ -50,7 +50,7 @@ var mayImport = map[string][]string{
 	"evidence/journal":      {"evidence", "ledger"},
 	"evidence/redact":       {},
 
-	"executor":            {"evidence"},
+	"executor":            {"evidence", "evidence/redact"},
 	"executor/daemontest": {"testify"},
 	"executor/config":     {"evidence", "evidence/redact", "yaml"},
 	"executor/drivertest": {"executor", "evidence", "testify"},
@@ -58,7 +58,7 @@ var mayImport = map[string][]string{
 	"executor/fakedaemon": {},
 	"executor/source":     {"evidence", "evidence/candidate", "go-git", "go-billy", "x/sys"},
 	"executor/workspace":  {"executor/source", "evidence", "diff", "x/sys"},
-	"executor/warden":     {"executor", "executor/source", "evidence/journal", "evidence", "ledger", "x/sys"},
+	"executor/warden":     {"executor", "executor/source", "executor/workspace", "evidence/journal", "evidence/redact", "evidence", "ledger", "x/sys"},
 
 	"projections": {"evidence/journal", "evidence", "ledger", "sqlite"},
 

@@ -24,7 +24,7 @@ var builtin = []string{"uint", "int", "bool", "true", "tstr", "bstr"}
 func TestRulesAreClosed(t *testing.T) {
 	g := parse(t)
 	require.Greater(t, len(g), 60)
-	used := []string{"leaf", "meta", "recipe", "environment", "profile", "record", "bundle", "sig-structure", "descriptor", "control-values", "path-list", "key-message",
+	used := []string{"leaf", "meta", "recipe", "environment", "profile", "record", "bundle", "sig-structure", "descriptor", "control-values", "manifest", "path-list", "key-message",
 		"workspace", "mutations", "workspace-policy", "env-salts", "custody-file"}
 	for _, name := range evidence.EventTypes() {
 		used = append(used, rule(name))

@@ -14,9 +14,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
+	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/ledger"
@@ -32,7 +34,8 @@ type Fixture struct {
 	Checkpoint export.CheckpointKey
 	Signer     ledger.CheckpointSigner
 
-	written uint64 // events, for clock and nonces
+	written uint64  // events, for clock and nonces
+	nonces  counter // of Journal
 }
 
 // firstTime is the time of the first event; each later one is a millisecond later.
@@ -153,6 +156,26 @@ func check(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Journal judges on the ledger as `operator`, with a fixed clock and nonces that count.
+func (f *Fixture) Journal() *journal.Journal {
+	return journal.New(journal.Config{
+		Ledger: f.Ledger, Actor: "operator", Random: &f.nonces, Now: func() time.Time { return time.Unix(0, firstTime).UTC() },
+	})
+}
+
+// counter gives bytes that never repeat in blocks of eight or more.
+type counter uint64
+
+func (c *counter) Read(b []byte) (int, error) {
+	for i := 0; i < len(b); i += 8 {
+		*c++
+		var block [8]byte
+		binary.BigEndian.PutUint64(block[:], uint64(*c)|1<<63)
+		copy(b[i:], block[:])
+	}
+	return len(b), nil
 }
 
 // Change opens a change with one version and a context that fits a history's recipe, binds the

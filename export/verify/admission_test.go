@@ -28,7 +28,7 @@ type court struct {
 func hold(t testing.TB, failed ...evidence.AttemptID) court {
 	t.Helper()
 	f := exporttest.New(t)
-	c := court{f, journal.New(journal.Config{Ledger: f.Ledger, Actor: "operator"})}
+	c := court{f, f.Journal()}
 	var b *evidence.Binding
 	for _, id := range append(failed, "good") {
 		h := evidencetest.Success()
@@ -283,7 +283,7 @@ func TestPathsAreDecidedAgain(t *testing.T) {
 		f.Append(t, stream, evidence.ChangeOpened{Change: "fix", Repository: evidence.RepositoryID{1}}, evidence.VersionAdded{Version: 1, Revision: revision},
 			evidence.ContextSet{Version: 1, Context: evidence.Context{Version: 1, Revision: revision, Policy: "main", Epoch: 1, AllowPaths: globs,
 				Required: []evidence.RequiredEvidence{{Kind: evidence.EvidencePaths, Digest: evidence.PathPolicyDigest(globs)}}}}, e)
-		j := journal.New(journal.Config{Ledger: f.Ledger, Actor: "operator"})
+		j := f.Journal()
 		_, err = j.SetContext(context.Background(), "fix", journal.Requirement{Recipe: &h.Recipe, Environment: &h.Environment, Reductions: []evidence.Reduction{evidence.ReducedCgroupV1}})
 		require.NoError(t, err)
 		ch, err := j.Change(context.Background(), "fix")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
-	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/exporttest"
@@ -33,7 +32,7 @@ func withholdable(t testing.TB, withhold ...bundle.Class) (*exporttest.Fixture, 
 	h.BeforeCreate.Detail = &detail
 	f.Change(t, "fix", h)
 	f.Run(t, h)
-	_, err := journal.New(journal.Config{Ledger: f.Ledger, Actor: "operator"}).Approve(t.Context(), "fix", nil)
+	_, err := f.Journal().Approve(t.Context(), "fix", nil)
 	require.NoError(t, err)
 	return f, f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}, Withhold: withhold})
 }
@@ -58,7 +57,7 @@ func pathsOnly(t testing.TB, withhold ...bundle.Class) (*exporttest.Fixture, []b
 		evidence.VersionAdded{Version: 1, Revision: revision}, evidence.ContextSet{Version: 1, Context: ctx}, checked)
 	f.Bind(t, b, h)
 	f.Run(t, h)
-	_, err = journal.New(journal.Config{Ledger: f.Ledger, Actor: "operator"}).Approve(t.Context(), "fix", nil)
+	_, err = f.Journal().Approve(t.Context(), "fix", nil)
 	require.NoError(t, err)
 	return f, f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}, Withhold: withhold})
 }
@@ -156,7 +155,7 @@ func TestAbsentRecipe(t *testing.T) {
 	h.Registered.Recipe, h.Registered.Environment = h.Recipe.Digest(), h.Environment.Digest()
 	f.Change(t, "fix", h)
 	f.Run(t, h)
-	_, err := journal.New(journal.Config{Ledger: f.Ledger, Actor: "operator"}).Approve(t.Context(), "fix", nil)
+	_, err := f.Journal().Approve(t.Context(), "fix", nil)
 	require.NoError(t, err)
 	f.Seal(t, "one")
 	_, _, err = export.Build(t.Context(), f.Ledger, export.Request{Attempts: []evidence.AttemptID{"one"}, Withhold: []bundle.Class{bundle.ClassRecipe}, Checkpoint: f.Signer})
@@ -195,7 +194,7 @@ func TestReliedRecipeMustFit(t *testing.T) {
 		evidence.VersionAdded{Version: 1, Revision: revision}, evidence.ContextSet{Version: 1, Context: ctx})
 	f.Bind(t, b, h)
 	f.Run(t, h)
-	_, err := journal.New(journal.Config{Ledger: f.Ledger, Actor: "operator"}).Approve(t.Context(), "fix", nil)
+	_, err := f.Journal().Approve(t.Context(), "fix", nil)
 	require.NoError(t, err)
 	file := f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}})
 	r := verify.Verify(file, verify.Policy{Trust: verify.TrustLedger(f.Identity)})

@@ -44,11 +44,12 @@ var mayImport = map[string][]string{
 	"ledger/kurrentdb":      {"ledger", "esdb", "grpc", "uuid", "sqlite"},
 	"ledger/kurrentdb/peer": {"esdb", "grpc", "uuid"},
 
-	"evidence":              {"cbor"},
-	"evidence/evidencetest": {"evidence"},
-	"evidence/candidate":    {"evidence"},
-	"evidence/journal":      {"evidence", "ledger"},
-	"evidence/redact":       {},
+	"evidence":                       {"cbor"},
+	"evidence/evidencetest":          {"evidence"},
+	"evidence/evidencetest/spelling": {},
+	"evidence/candidate":             {"evidence"},
+	"evidence/journal":               {"evidence", "ledger"},
+	"evidence/redact":                {},
 
 	"executor":            {"evidence", "evidence/redact"},
 	"executor/daemontest": {"testify"},
@@ -65,7 +66,7 @@ var mayImport = map[string][]string{
 	"export/bundle":     {"evidence", "ledger", "cbor", "go-cose"},
 	"export":            {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "sigstore", "go-cose"},
 	"export/verify":     {"export/bundle", "evidence/journal", "evidence", "ledger", "ledger/witness", "schemas", "go-cose"},
-	"export/exporttest": {"export", "export/bundle", "evidence", "evidence/evidencetest", "ledger", "ledger/ledgertest"},
+	"export/exporttest": {"export", "export/bundle", "evidence", "evidence/evidencetest", "evidence/journal", "ledger", "ledger/ledgertest"},
 	"export/report":     {"export/verify", "evidence"},
 
 	"cmd/baildock": {"anything"},

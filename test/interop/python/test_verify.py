@@ -9,6 +9,7 @@ bundles of the program itself. Every case counts; the last line says how many pa
 import os
 import sys
 
+import test_vectors
 from verify import verdict
 
 # What this verifier doesn't do: fold histories and derive records. An attack that only those see is no
@@ -92,6 +93,7 @@ def main():
     golden(cases, repository)
     fresh(cases, directory)
     hostile(cases, corpus)
+    test_vectors.run(cases, repository, UNSEEN)
     print("%d passed, %d failed" % (cases.passed, cases.failed))
     sys.exit(1 if cases.failed or not cases.passed else 0)
 

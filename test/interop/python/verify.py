@@ -216,7 +216,7 @@ def parse_trust(text):
     public_key(checkpoint_key, "checkpoint")
     identity = {1: bytes.fromhex(lines[1][4:]), 2: lines[2][8:], 3: bundle_key, 4: checkpoint_key}
     again = "baildock-ledger/v1\n%s\n%s\n%s%s" % (lines[1], lines[2], pem(bundle_key), pem(checkpoint_key))
-    if again != text or not is_origin(identity[2]):
+    if again != text or not is_origin(identity[2]) or identity[1] == bytes(16):
         raise ValueError("ledger.pub is not in its exact form")
     return identity, bundle_key
 
@@ -411,7 +411,7 @@ nonce = size(16)
 ref = mapped({1: digest, 2: digest})
 basis = mapped({1: text, 2: uint, 3: digest})
 binding = mapped({1: nonce, 2: text, 3: uint, 4: digest})
-daemon = mapped({1: text, 3: nonce, 4: uint, 5: uint, 6: uint}, {2: digest})
+daemon = mapped({1: text, 3: nonce, 4: uint, 5: uint, 6: uint}, {2: digest, 7: mapped({1: uint, 2: uint, 3: uint})})
 build = mapped({1: text, 2: text, 3: text, 4: text, 5: text, 6: text, 7: text, 8: digest})
 control = mapped({1: uint, 2: text, 3: lambda x: type(x) is bool, 4: digest}, {5: text})
 stream = mapped({1: uint, 2: uint, 3: ref, 4: digest}, {5: maybe, 6: maybe, 7: maybe})
@@ -453,7 +453,7 @@ SHAPES = {  # schemas/events.cddl: required fields, optional fields
     "RuntimeObserved": ({1: text, 3: listed(text)},
                         {2: mapped({1: daemon, 2: build}), 4: text, 5: basis, 6: some(listed(text)), 7: ref}),
     "CustodyTaken": ({1: nonce, 2: text, 3: text, 4: digest, 5: daemon},),
-    "CreateRuledOut": ({1: nonce, 2: text}, {3: some(uint), 4: ref}),
+    "CreateRuledOut": ({1: nonce, 2: text}, {3: some(uint), 4: ref, 5: daemon}),
     "ContainerCreated": ({1: nonce, 2: digest}, {3: some(uint), 4: ref, 5: maybe}),
     "IsolationObserved": ({1: nonce, 2: listed(control), 4: ref}, {3: some(uint), 5: some(listed(text)), 6: ref}),
     "StartOrdered": handle_only,

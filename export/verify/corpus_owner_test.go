@@ -12,7 +12,7 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
-	"github.com/baildock/baildock/evidence/evidencetest/spelling"
+	"github.com/baildock/baildock/evidence/evidencetest/spelltest"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/exporttest"
 	"github.com/baildock/baildock/export/verify"
@@ -37,11 +37,11 @@ func (r *seededReader) Read(b []byte) (int, error) {
 
 // spellingAttacks respell every layer of a bundle, each well signed and in a tree that fits.
 func spellingAttacks(c *corpus) {
-	envelope := spelling.Parse(c.file[1:])
-	spelling.Respelled(envelope.Bytes(), func(name string, bent []byte) {
+	envelope := spelltest.Parse(c.file[1:])
+	spelltest.Respelled(envelope.Bytes(), func(name string, bent []byte) {
 		c.add("spelling: envelope: "+name, append([]byte{0xd2}, bent...), verify.CheckEnvelope)
 	})
-	spelling.Respelled(c.protected(), func(name string, bent []byte) {
+	spelltest.Respelled(c.protected(), func(name string, bent []byte) {
 		c.add("spelling: protected header: "+name, c.sealed(bent, c.env.Payload), verify.CheckEnvelope)
 	})
 	for _, place := range []struct {
@@ -51,16 +51,16 @@ func spellingAttacks(c *corpus) {
 		{"payload", nil}, {"identity", []uint64{2}}, {"stream", []uint64{5, 0}}, {"event", []uint64{5, 0, 3, 0}},
 		{"proof", []uint64{5, 0, 3, 0, 3}}, {"blob", []uint64{6, 0}}, {"schema", []uint64{8, 0}},
 	} {
-		whole := spelling.Parse(c.env.Payload)
-		spelling.Respelled(whole.At(place.path...).Bytes(), func(name string, bent []byte) {
-			root := spelling.Parse(c.env.Payload)
+		whole := spelltest.Parse(c.env.Payload)
+		spelltest.Respelled(whole.At(place.path...).Bytes(), func(name string, bent []byte) {
+			root := spelltest.Parse(c.env.Payload)
 			root.At(place.path...).Raw = bent
 			c.add("spelling: "+place.name+": "+name, c.sealed(c.protected(), root.Bytes()), verify.CheckPayload)
 		})
 	}
 	at := newOwner(c.t, c.f).index("attempt-one", "ContainerExited", 0)
 	inTree := func(place string, of func(*owner) []byte, put func(*owner, []byte), checks ...string) {
-		spelling.Respelled(of(newOwner(c.t, c.f)), func(name string, bent []byte) {
+		spelltest.Respelled(of(newOwner(c.t, c.f)), func(name string, bent []byte) {
 			o := newOwner(c.t, c.f)
 			put(o, bent)
 			c.add("spelling: "+place+": "+name, o.bundle(c.file), checks...)
@@ -78,13 +78,13 @@ func spellingAttacks(c *corpus) {
 	inTree("data", func(o *owner) []byte { return event(o).Data },
 		func(o *owner, b []byte) { o.rewrite(at, func(e *ledger.Event) { e.Data = b }) }, verify.CheckEvents)
 	// An optional field that is written although it holds nothing.
-	for name, pair := range map[string][]*spelling.Item{
+	for name, pair := range map[string][]*spelltest.Item{
 		"false": {{N: 4, Width: -1}, {Raw: []byte{0xf4}}}, "zero": {{N: 6, Width: -1}, {N: 0, Width: -1}},
 		"empty list": {{N: 7, Width: -1}, {Major: 4, Width: -1}}, "null": {{N: 13, Width: -1}, {Raw: []byte{0xf6}}},
 	} {
 		o := newOwner(c.t, c.f)
 		o.rewrite(at, func(e *ledger.Event) {
-			root := spelling.Parse(e.Data)
+			root := spelltest.Parse(e.Data)
 			i := 0
 			for i < len(root.Kids) && root.Kids[i].N < pair[0].N {
 				i += 2
@@ -102,7 +102,7 @@ func spellingAttacks(c *corpus) {
 	require.NoError(c.t, err)
 	require.NoError(c.t, evidence.Unmarshal(e.Data, &r))
 	recipe, _ := p.Blob(bundle.BlobDigest(r.Recipe))
-	spelling.Respelled(recipe, func(name string, bent []byte) {
+	spelltest.Respelled(recipe, func(name string, bent []byte) {
 		o := newOwner(c.t, c.f)
 		digest := sha256.Sum256(bent)
 		o.rewrite(registered, data(c.t, func(r *evidence.AttemptRegistered) { r.Recipe = digest }))

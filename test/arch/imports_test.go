@@ -44,12 +44,12 @@ var mayImport = map[string][]string{
 	"ledger/kurrentdb":      {"ledger", "esdb", "grpc", "uuid", "sqlite"},
 	"ledger/kurrentdb/peer": {"esdb", "grpc", "uuid"},
 
-	"evidence":                       {"cbor"},
-	"evidence/evidencetest":          {"evidence"},
-	"evidence/evidencetest/spelling": {},
-	"evidence/candidate":             {"evidence"},
-	"evidence/journal":               {"evidence", "ledger"},
-	"evidence/redact":                {},
+	"evidence":                        {"cbor"},
+	"evidence/evidencetest":           {"evidence"},
+	"evidence/evidencetest/spelltest": {},
+	"evidence/candidate":              {"evidence"},
+	"evidence/journal":                {"evidence", "ledger"},
+	"evidence/redact":                 {},
 
 	"executor":            {"evidence", "evidence/redact"},
 	"executor/daemontest": {"testify"},

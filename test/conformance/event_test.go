@@ -14,7 +14,7 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
-	"github.com/baildock/baildock/evidence/evidencetest/spelling"
+	"github.com/baildock/baildock/evidence/evidencetest/spelltest"
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/export/exporttest"
 )
@@ -97,12 +97,12 @@ func events() family {
 				if name != typ {
 					continue // one of each type is spoilt
 				}
-				spelling.Respelled(data[name], func(kind string, bent []byte) {
+				spelltest.Respelled(data[name], func(kind string, bent []byte) {
 					out = append(out, vector{Name: name + ": " + kind, Class: refuse, Kind: "spelling", Input: in.with("data", hexOf(bent))})
 				})
 			}
 			claimed := values{"type": "StreamSealed", "meta": hexOf(meta), "data": "a0"}
-			spelling.Respelled(meta, func(kind string, bent []byte) {
+			spelltest.Respelled(meta, func(kind string, bent []byte) {
 				out = append(out, vector{Name: "meta: " + kind, Class: refuse, Kind: "spelling", Input: claimed.with("meta", hexOf(bent))})
 			})
 			later := evidence.Marshal(evidence.Meta{Schema: 2, Actor: "runner", Nonce: evidence.Nonce{1}})
@@ -144,8 +144,8 @@ func TestEveryEventType(t *testing.T) {
 	}
 	types := evidence.EventTypes()
 	for _, typ := range types {
-		require.Positive(t, seen[typ][accept], "type %s has no vector; run: BAILDOCK_UPDATE=1 go test ./test/conformance", typ)
-		require.Greater(t, seen[typ][refuse], 3, "type %s has no refused vectors; run: BAILDOCK_UPDATE=1 go test ./test/conformance", typ)
+		require.Positive(t, seen[typ][accept], "type %s has no vector; run: BAILDOCK_UPDATE=1 BAILDOCK_VECTORS=events go test ./test/conformance", typ)
+		require.Greater(t, seen[typ][refuse], 3, "type %s has no refused vectors; run: BAILDOCK_UPDATE=1 BAILDOCK_VECTORS=events go test ./test/conformance", typ)
 	}
 	t.Logf("%d event types", len(types))
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/baildock/baildock/evidence/evidencetest/spelling"
+	"github.com/baildock/baildock/evidence/evidencetest/spelltest"
 	"github.com/baildock/baildock/ledger"
 )
 
@@ -45,31 +45,31 @@ func leaves() family {
 				add(accept, name, "", b, leafValues(e, h))
 			}
 			base := ledger.MarshalLeaf(events["later version"])
-			spelling.Respelled(base, func(name string, bent []byte) { add(refuse, "spelling: "+name, "spelling", bent, nil) })
-			root := func(bend func(*spelling.Item)) []byte {
-				it := spelling.Parse(base)
+			spelltest.Respelled(base, func(name string, bent []byte) { add(refuse, "spelling: "+name, "spelling", bent, nil) })
+			root := func(bend func(*spelltest.Item)) []byte {
+				it := spelltest.Parse(base)
 				bend(it)
 				return it.Bytes()
 			}
-			bends := map[string]func(*spelling.Item){
-				"eight items":          func(it *spelling.Item) { it.Kids = it.Kids[:8] },
-				"ten items":            func(it *spelling.Item) { it.Kids = append(it.Kids, &spelling.Item{Width: -1}) },
-				"format 0":             func(it *spelling.Item) { it.Kids[0].N = 0 },
-				"format 2":             func(it *spelling.Item) { it.Kids[0].N = 2 },
-				"empty stream name":    func(it *spelling.Item) { set(it.Kids[1], "") },
-				"upper-case stream":    func(it *spelling.Item) { set(it.Kids[1], "Notes") },
-				"stream with a slash":  func(it *spelling.Item) { set(it.Kids[1], "a/b") },
-				"stream of 129 bytes":  func(it *spelling.Item) { set(it.Kids[1], string(bytes.Repeat([]byte("a"), 129))) },
-				"version 2^63":         func(it *spelling.Item) { it.Kids[2].N = 1 << 63 },
-				"empty type":           func(it *spelling.Item) { set(it.Kids[3], "") },
-				"type with a space":    func(it *spelling.Item) { set(it.Kids[3], "Note Taken") },
-				"time 2^63":            func(it *spelling.Item) { it.Kids[4].N = 1 << 63 },
-				"prev of 31 bytes":     func(it *spelling.Item) { set(it.Kids[5], string(make([]byte, 31))) },
-				"no prev":              func(it *spelling.Item) { set(it.Kids[5], "") },
-				"prev at version 0":    func(it *spelling.Item) { it.Kids[2].N = 0 },
-				"empty media type":     func(it *spelling.Item) { set(it.Kids[6], "") },
-				"media type with LF":   func(it *spelling.Item) { set(it.Kids[6], "a/b\n") },
-				"meta beyond its size": func(it *spelling.Item) { set(it.Kids[7], string(make([]byte, 4097))) },
+			bends := map[string]func(*spelltest.Item){
+				"eight items":          func(it *spelltest.Item) { it.Kids = it.Kids[:8] },
+				"ten items":            func(it *spelltest.Item) { it.Kids = append(it.Kids, &spelltest.Item{Width: -1}) },
+				"format 0":             func(it *spelltest.Item) { it.Kids[0].N = 0 },
+				"format 2":             func(it *spelltest.Item) { it.Kids[0].N = 2 },
+				"empty stream name":    func(it *spelltest.Item) { set(it.Kids[1], "") },
+				"upper-case stream":    func(it *spelltest.Item) { set(it.Kids[1], "Notes") },
+				"stream with a slash":  func(it *spelltest.Item) { set(it.Kids[1], "a/b") },
+				"stream of 129 bytes":  func(it *spelltest.Item) { set(it.Kids[1], string(bytes.Repeat([]byte("a"), 129))) },
+				"version 2^63":         func(it *spelltest.Item) { it.Kids[2].N = 1 << 63 },
+				"empty type":           func(it *spelltest.Item) { set(it.Kids[3], "") },
+				"type with a space":    func(it *spelltest.Item) { set(it.Kids[3], "Note Taken") },
+				"time 2^63":            func(it *spelltest.Item) { it.Kids[4].N = 1 << 63 },
+				"prev of 31 bytes":     func(it *spelltest.Item) { set(it.Kids[5], string(make([]byte, 31))) },
+				"no prev":              func(it *spelltest.Item) { set(it.Kids[5], "") },
+				"prev at version 0":    func(it *spelltest.Item) { it.Kids[2].N = 0 },
+				"empty media type":     func(it *spelltest.Item) { set(it.Kids[6], "") },
+				"media type with LF":   func(it *spelltest.Item) { set(it.Kids[6], "a/b\n") },
+				"meta beyond its size": func(it *spelltest.Item) { set(it.Kids[7], string(make([]byte, 4097))) },
 			}
 			for _, name := range sorted(bends) {
 				add(refuse, name, "shape", root(bends[name]), nil)
@@ -86,7 +86,7 @@ func leaves() family {
 	}
 }
 
-func set(it *spelling.Item, s string) { it.Str, it.N = []byte(s), uint64(len(s)) }
+func set(it *spelltest.Item, s string) { it.Str, it.N = []byte(s), uint64(len(s)) }
 
 func leafValues(e ledger.Event, h ledger.Hash) values {
 	return values{

@@ -11,7 +11,7 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
-	"github.com/baildock/baildock/evidence/evidencetest/spelling"
+	"github.com/baildock/baildock/evidence/evidencetest/spelltest"
 )
 
 // parsers read one canonical value of a named kind and return its digest, empty where it has none.
@@ -112,7 +112,7 @@ func encodings() family {
 					o = values{"digest": digest}
 				}
 				out = append(out, vector{Name: of, Class: accept, Input: values{"of": of, "cbor": hexOf(good[of])}, Output: o})
-				spelling.Respelled(good[of], func(name string, bent []byte) {
+				spelltest.Respelled(good[of], func(name string, bent []byte) {
 					out = append(out, vector{Name: of + ": " + name, Class: refuse, Kind: "spelling", Input: values{"of": of, "cbor": hexOf(bent)}})
 				})
 			}
@@ -176,18 +176,18 @@ func ranges(t *testing.T) map[string][]byte {
 	}
 	env("33 entries", many...)
 	sample := samples(t)["manifest"]
-	manifest := func(name string, bend func(entries *spelling.Item)) {
-		root := spelling.Parse(sample)
+	manifest := func(name string, bend func(entries *spelltest.Item)) {
+		root := spelltest.Parse(sample)
 		bend(root.Kids[1])
 		out["manifest: "+name] = root.Bytes()
 	}
-	manifest("out of order", func(l *spelling.Item) { l.Kids = reversed(l.Kids) })
-	manifest("a path twice", func(l *spelling.Item) { l.Kids = append(l.Kids[:1:1], l.Kids...) })
-	manifest("mode of a directory", func(l *spelling.Item) { l.Kids[0].Kids[1].N = 0o40000 })
-	manifest("size beyond 64 MiB", func(l *spelling.Item) { l.Kids[0].Kids[2].N = 64<<20 + 1 })
-	manifest("digest of 31 bytes", func(l *spelling.Item) { set(l.Kids[0].Kids[3], string(make([]byte, 31))) })
+	manifest("out of order", func(l *spelltest.Item) { l.Kids = reversed(l.Kids) })
+	manifest("a path twice", func(l *spelltest.Item) { l.Kids = append(l.Kids[:1:1], l.Kids...) })
+	manifest("mode of a directory", func(l *spelltest.Item) { l.Kids[0].Kids[1].N = 0o40000 })
+	manifest("size beyond 64 MiB", func(l *spelltest.Item) { l.Kids[0].Kids[2].N = 64<<20 + 1 })
+	manifest("digest of 31 bytes", func(l *spelltest.Item) { set(l.Kids[0].Kids[3], string(make([]byte, 31))) })
 	for _, path := range []string{"", "/a", "a/../b", "./a", "a//b", "a/"} {
-		manifest(fmt.Sprintf("path %q", path), func(l *spelling.Item) {
+		manifest(fmt.Sprintf("path %q", path), func(l *spelltest.Item) {
 			l.Kids = l.Kids[:1]
 			set(l.Kids[0].Kids[0], path)
 		})

@@ -1,11 +1,11 @@
-// Package spelling writes a CBOR value in every other way that a careless decoder would take for it: long
+// Package spelltest writes a CBOR value in every other way that a careless decoder would take for it: long
 // heads, indefinite lengths, keys out of order, floats for numbers, tags, bytes behind. It shares no code
 // with what it attacks.
 //
-//	spelling.Respelled(b, func(name string, bent []byte) {
+//	spelltest.Respelled(b, func(name string, bent []byte) {
 //		require.Error(t, evidence.Unmarshal(bent, &v), name)
 //	})
-package spelling
+package spelltest
 
 import (
 	"bytes"

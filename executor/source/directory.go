@@ -116,7 +116,7 @@ func (d *directory) visit(ctx context.Context, fd int, path string) error {
 func (d *directory) names(fd int, path string) ([]string, error) {
 	dup, err := openat(fd, ".", openDirectory, 0)
 	if err != nil {
-		return nil, fmt.Errorf("read source directory %q: %w", path, err)
+		return nil, refuse(unreadable(err), path, "the directory can't be read: %v", err)
 	}
 	f := os.NewFile(uintptr(dup), path)
 	defer f.Close()

@@ -33,7 +33,7 @@ func (w *Workspace) Capture(ctx context.Context) (evidence.Mutations, error) {
 		return nil, asCapture(err)
 	}
 	c := &capture{listing: listing}
-	if err := c.read(ctx); err != nil {
+	if err := c.read(ctx, w.hooks.opened); err != nil {
 		listing.Close()
 		return nil, asCapture(err)
 	}
@@ -83,7 +83,7 @@ func readIn(w *Workspace, name string) ([]byte, error) {
 }
 
 // read judges what was listed and hashes it.
-func (c *capture) read(ctx context.Context) error {
+func (c *capture) read(ctx context.Context, opened func(path string)) error {
 	entries := make([]evidence.WorkspaceEntry, len(c.listing.Entries))
 	for i, e := range c.listing.Entries {
 		if e.Type == evidence.EntryFile && e.Mode&evidence.PermSetID != 0 {
@@ -102,6 +102,9 @@ func (c *capture) read(ctx context.Context) error {
 		for _, i := range j.files {
 			_, name := splitPath(entries[i].Path)
 			w.sum.Reset()
+			if opened != nil {
+				opened(entries[i].Path)
+			}
 			if err := dir.Read(ctx, w.sum, name, w.buf); err != nil {
 				dir.Abandon()
 				return err

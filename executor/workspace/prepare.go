@@ -61,6 +61,7 @@ type Workspace struct {
 	tree, evidenceTree *os.File
 	texts              *texts
 	captured           *capture
+	hooks              hooks
 }
 
 // LeftoverError says that a directory could not be removed and is kept.
@@ -90,7 +91,7 @@ func Prepare(ctx context.Context, r Request) (w *Workspace, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w = &Workspace{parent: parent}
+	w = &Workspace{parent: parent, hooks: r.hooks}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, parent.Close())

@@ -74,7 +74,7 @@ func (u *Usage) count(parent int, name string, depth int) error {
 				return err
 			}
 		}
-		if err == io.EOF {
+		if err == io.EOF || errors.Is(err, unix.ENOENT) { // ENOENT: removed since it was opened
 			return nil
 		}
 		if err != nil {

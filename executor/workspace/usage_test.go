@@ -1,0 +1,103 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/baildock/baildock/evidence"
+)
+
+// req N10
+func TestUsage(t *testing.T) {
+	w := prepare(t, sourceOf(t, map[string]string{"a": "12345", "d/b": "123", "l": "-> a"}))
+	u, err := w.Usage()
+	require.NoError(t, err)
+	require.EqualValues(t, 4, u.Entries)
+	require.GreaterOrEqual(t, u.Bytes, uint64(8))
+	require.Empty(t, u.Broken)
+	free, err := FreeBytes(w.Evidence)
+	require.NoError(t, err)
+	require.InDelta(t, free, u.Free, float64(MinFree))
+
+	for _, tc := range []struct {
+		name   string
+		broken Bound
+		do     func(t *testing.T, dir string)
+	}{
+		{"a file too large", BoundFile, func(t *testing.T, dir string) { sparse(1, evidence.MaxWorkspaceFile+1)(t, dir) }},
+		{"too many bytes", BoundBytes, func(t *testing.T, dir string) { sparse(17, evidence.MaxWorkspaceFile)(t, dir) }},
+		{"too deep", BoundDepth, func(t *testing.T, dir string) { nest("n", evidence.MaxPathDepth+2)(t, dir) }},
+		{"very deep", BoundDepth, func(t *testing.T, dir string) { nest("n", 2000)(t, dir) }},
+		{"odd things count", "", func(t *testing.T, dir string) {
+			require.NoError(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
+			require.NoError(t, os.Symlink("/", filepath.Join(dir, "root")))
+			require.NoError(t, os.Symlink(".", filepath.Join(dir, "self")))
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := prepare(t, sourceOf(t, map[string]string{"a": "x"}))
+			tc.do(t, w.Dir)
+			u, err := w.Usage()
+			require.NoError(t, err)
+			require.Equal(t, tc.broken, u.Broken)
+			if tc.broken == "" {
+				require.EqualValues(t, 4, u.Entries)
+			}
+		})
+	}
+}
+
+func TestUsageCountsEntries(t *testing.T) {
+	root := filepath.Join(memory(t), "source")
+	require.NoError(t, os.Mkdir(root, 0o755))
+	parent := filepath.Join(memory(t), "execution")
+	require.NoError(t, os.Mkdir(parent, 0o700))
+	w, err := Prepare(t.Context(), Request{Root: root, Parent: parent, Writable: evidence.WritablePaths{"."}})
+	require.NoError(t, err)
+	many(evidence.MaxWorkspaceEntries)(t, w.Dir)
+	u, err := w.Usage()
+	require.NoError(t, err)
+	require.Empty(t, u.Broken, "exactly the bound")
+	require.NoError(t, os.Mkdir(filepath.Join(w.Dir, "one more"), 0o755))
+	u, err = w.Usage()
+	require.NoError(t, err)
+	require.Equal(t, BoundEntries, u.Broken)
+	require.NoError(t, w.Remove())
+}
+
+// Counting while an agent makes, moves and deletes everything it can is never an error.
+func TestUsageWhileEverythingChanges(t *testing.T) {
+	w := prepare(t, sourceOf(t, map[string]string{"a": "x"}))
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for g := range 3 {
+		group.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				dir := filepath.Join(w.Dir, fmt.Sprintf("g%d", g))
+				_ = os.MkdirAll(filepath.Join(dir, "x", "y"), 0o755)
+				_ = os.WriteFile(filepath.Join(dir, "x", "y", "f"), []byte("x"), 0o644)
+				_ = os.RemoveAll(filepath.Join(w.Dir, fmt.Sprintf("g%d", (g+1)%3)))
+				_ = os.Symlink("/", dir)
+				_ = os.Remove(dir)
+			}
+		})
+	}
+	for range 300 {
+		u, err := w.Usage()
+		require.NoError(t, err)
+		require.Empty(t, u.Broken)
+	}
+	close(stop)
+	group.Wait()
+}

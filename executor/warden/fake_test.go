@@ -46,8 +46,12 @@ type yard struct {
 var v1 = []evidence.Reduction{evidence.ReducedCgroupV1}
 
 func newYard(t testing.TB, opts fakedaemon.Options) *yard {
+	return newYardOn(t, ledgertest.NewMem(), opts)
+}
+
+func newYardOn(t testing.TB, led ledger.Ledger, opts fakedaemon.Options) *yard {
 	top := t.TempDir()
-	y := &yard{home: filepath.Join(top, "home"), source: filepath.Join(top, "source"), ledger: ledgertest.NewMem()}
+	y := &yard{home: filepath.Join(top, "home"), source: filepath.Join(top, "source"), ledger: led}
 	require.NoError(t, os.Mkdir(y.home, 0o700))
 	require.NoError(t, os.Mkdir(y.source, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(y.source, "a.txt"), []byte("one\n"), 0o644))

@@ -34,7 +34,8 @@ type Config struct {
 type Warden struct {
 	Config
 	free     func(dir string) (uint64, error)
-	patience time.Duration // of a fenced runner, for the end of its attempt
+	boot     func() (uint64, error) // CLOCK_BOOTTIME, ns
+	patience time.Duration          // of a fenced runner, for the end of its attempt
 }
 
 // New makes a warden.
@@ -45,7 +46,7 @@ func New(c Config) *Warden {
 	if c.LedgerDir == "" {
 		c.LedgerDir = c.Home.Dir
 	}
-	return &Warden{Config: c, free: freeBytes, patience: fencedPatience}
+	return &Warden{Config: c, free: freeBytes, boot: bootTime, patience: fencedPatience}
 }
 
 // RunRequest asks for one run.
@@ -195,7 +196,7 @@ func (w *Warden) claim(r evidence.Recipe) (journal.Claim, error) {
 	if err != nil {
 		return journal.Claim{}, err
 	}
-	now, err := bootTime()
+	now, err := w.boot()
 	if err != nil {
 		return journal.Claim{}, err
 	}

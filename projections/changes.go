@@ -9,6 +9,16 @@ import (
 	"github.com/baildock/baildock/ledger"
 )
 
+// policy stores where a policy stands.
+func (f *facts) policy(c *conn, it *item) error {
+	e, ok := it.payload.(evidence.EpochAdvanced)
+	if _, err := evidence.ParsePolicyID(it.id); err != nil || !ok {
+		return nil // nothing that can be named, or a seal
+	}
+	return c.run(`INSERT INTO policy_rows VALUES (?1, ?2, ?3, ?3)
+		ON CONFLICT (policy) DO UPDATE SET epoch = excluded.epoch, last_index = excluded.last_index`, it.id, int64(e.Epoch), int64(it.index))
+}
+
 // admission stores an approval or integration, judged by its basis.
 func (f *facts) admission(ctx context.Context, c *conn, it *item, l *liveChange) error {
 	var version uint64

@@ -21,6 +21,7 @@ var tables = map[string]string{
 	"timeline_spans":     "span",
 	"custody_rows":       "attempt, handle",
 	"change_rows":        "change_id",
+	"policy_rows":        "policy",
 	"admission_rows":     "idx",
 	"runtime_rows":       "runtime",
 	"qualification_rows": "idx",

@@ -22,6 +22,7 @@
 //	timeline       one row an event, in the ledger's order
 //	custody        one row a daemon object that exists, existed or may exist; open_custody: the open ones
 //	changes        one row a change: its present version and context, and what was integrated
+//	policies       one row a policy: its present epoch
 //	admissions     one row an approval or integration, and whether it stands
 //	runtimes       one row a runtime, with the attempts that ran on it
 //	qualifications one row an observation of what a runtime holds: a probe, or a canary of a corpus

@@ -45,6 +45,8 @@ func (f *facts) add(ctx context.Context, c *conn, it *item) error {
 		}
 	case journal.KindRuntime:
 		return f.probed(c, it)
+	case journal.KindPolicy:
+		return f.policy(c, it)
 	case journal.KindChange:
 		l, err := f.change(ctx, c, it)
 		if err != nil || l == nil {

@@ -38,11 +38,12 @@ const (
 type filter struct {
 	condition string
 	args      func(value string) ([]any, error)
+	words     []string // all values, where they are few
 }
 
 // one is a filter whose value is compared as it is, once parse has accepted it.
 func one[T ~string](condition string, parse func(string) (T, error)) filter {
-	return filter{condition, func(value string) ([]any, error) {
+	return filter{condition: condition, args: func(value string) ([]any, error) {
 		v, err := parse(value)
 		return []any{string(v)}, err
 	}}
@@ -50,12 +51,16 @@ func one[T ~string](condition string, parse func(string) (T, error)) filter {
 
 // oneOf is a filter by one of a few words.
 func oneOf[T ~string](condition string, words ...T) filter {
-	return one(condition, func(value string) (T, error) {
+	f := one(condition, func(value string) (T, error) {
 		if slices.Contains(words, T(value)) {
 			return T(value), nil
 		}
 		return "", fmt.Errorf("%q is none of %s", value, list(words))
 	})
+	for _, w := range words {
+		f.words = append(f.words, string(w))
+	}
+	return f
 }
 
 func list[T ~string](words []T) string {
@@ -68,7 +73,7 @@ func list[T ~string](words []T) string {
 
 // digest is a filter by a digest or its first digits. The condition has two parameters: from, and below.
 func digest(condition string) filter {
-	return filter{condition, func(value string) ([]any, error) {
+	return filter{condition: condition, args: func(value string) ([]any, error) {
 		digits, err := hexDigits(strings.TrimPrefix(value, "sha256:"))
 		if err != nil {
 			return nil, err
@@ -81,7 +86,7 @@ func digest(condition string) filter {
 // revision is a filter by a commit's object name or a manifest's digest, or the first digits of either. The
 // condition has four parameters.
 func revision(condition string) filter {
-	return filter{condition, func(value string) ([]any, error) {
+	return filter{condition: condition, args: func(value string) ([]any, error) {
 		digits, err := hexDigits(strings.TrimPrefix(value, "sha256:"))
 		if err != nil {
 			return nil, err

@@ -108,7 +108,7 @@ func TestRebuildEqualsIncremental(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, incremental, fresh)
 			}
-			for _, table := range []string{"attempt_rows", "words", "timeline_rows", "timeline_spans", "custody_rows", "change_rows", "admission_rows", "runtime_rows", "qualification_rows"} {
+			for _, table := range []string{"attempt_rows", "words", "timeline_rows", "timeline_spans", "custody_rows", "change_rows", "policy_rows", "admission_rows", "runtime_rows", "qualification_rows"} {
 				require.Positive(t, seen[table], "no history made rows of %s", table)
 			}
 			if name == "mem" {

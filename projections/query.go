@@ -45,6 +45,9 @@ func (v View) Filters() []Filterable {
 	return out
 }
 
+// Values lists what a filter can be, where that is one of a few words.
+func (v View) Values(f Filterable) []string { return slices.Clone(v.filters[f].words) }
+
 // Timed reports whether a view can be asked by time.
 func (v View) Timed() bool { return v.time != "" }
 

@@ -48,3 +48,34 @@ func TestResolve(t *testing.T) {
 	require.Len(t, several.Candidates, 10)
 	require.True(t, several.More)
 }
+
+func TestNames(t *testing.T) {
+	w := newWorld(t, ledgertest.NewMem())
+	for _, id := range []evidence.AttemptID{"nightly-1", "other", "nightly-2"} {
+		w.begin(t, id)
+	}
+	for _, id := range []evidence.ChangeID{"fix-b", "fix-a", "x"} {
+		require.NoError(t, w.j.OpenChange(t.Context(), id, evidence.RepositoryID{9}))
+	}
+	_, err := w.j.AdvanceEpoch(t.Context(), "strict")
+	require.NoError(t, err)
+	p := w.open(t)
+	for _, c := range []struct {
+		of     projections.Named
+		prefix string
+		most   int
+		want   []string
+	}{
+		{projections.AttemptNames, "", 9, []string{"nightly-2", "other", "nightly-1"}},
+		{projections.AttemptNames, "", 1, []string{"nightly-2"}},
+		{projections.AttemptNames, "night", 9, []string{"nightly-2", "nightly-1"}},
+		{projections.AttemptNames, "' OR 1", 9, []string{}},
+		{projections.ChangeNames, "fix", 9, []string{"fix-a", "fix-b"}},
+		{projections.PolicyNames, "", 9, []string{"main", "strict"}},
+		{projections.PolicyNames, "s", 9, []string{"strict"}},
+	} {
+		got, err := p.Names(t.Context(), c.of, c.prefix, c.most)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, "%s %q", c.of, c.prefix)
+	}
+}

@@ -146,6 +146,16 @@ CREATE TABLE change_rows (
 
 CREATE VIEW changes AS SELECT * FROM change_rows;
 
+-- One row a policy.
+CREATE TABLE policy_rows (
+  policy      TEXT    PRIMARY KEY,
+  epoch       INTEGER NOT NULL,       -- the present one
+  first_index INTEGER NOT NULL,
+  last_index  INTEGER NOT NULL        -- of its last advance
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW policies AS SELECT * FROM policy_rows;
+
 -- One row an approval or integration.
 CREATE TABLE admission_rows (
   idx            INTEGER PRIMARY KEY, -- of the judgement

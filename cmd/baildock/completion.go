@@ -1,11 +1,6 @@
 package main
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/urfave/cli/v2"
-)
+import "github.com/urfave/cli/v2"
 
 // completions asks the program itself for the words, so that scripts never go stale. $0 stands
 // for nothing else: the name is fixed.
@@ -46,50 +41,4 @@ func completionCommand(p *program) *cli.Command {
 			return p.printf("%s", script)
 		},
 	}
-}
-
-// wordsCommand answers the completion scripts: what may stand where the last word stands.
-func wordsCommand(p *program) *cli.Command {
-	return &cli.Command{
-		Name:   "words",
-		Hidden: true,
-		Action: func(*cli.Context) error {
-			words := complete(p.app(), p.tail)
-			if len(words) == 0 {
-				return verdict(exitFailed)
-			}
-			return p.printf("%s\n", strings.Join(words, "\n"))
-		},
-	}
-}
-
-func complete(app *cli.App, typed []string) []string {
-	if len(typed) == 0 {
-		typed = []string{""}
-	}
-	flags, known := app.Flags, app.Commands
-	for _, w := range typed[:len(typed)-1] {
-		if w == "--" {
-			return nil
-		}
-		if c := findVerb(known, w); c != nil {
-			flags, known = slices.Concat(c.Flags, app.Flags), c.Subcommands
-		}
-	}
-	last := typed[len(typed)-1]
-	var words []string
-	if strings.HasPrefix(last, "-") {
-		for _, f := range flags {
-			if name := "--" + f.Names()[0]; strings.HasPrefix(name, last) {
-				words = append(words, name)
-			}
-		}
-		return words
-	}
-	for _, name := range verbNames(known) {
-		if strings.HasPrefix(name, last) {
-			words = append(words, name)
-		}
-	}
-	return words
 }

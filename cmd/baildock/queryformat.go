@@ -23,6 +23,8 @@ const (
 	formatNDJSON = "ndjson"
 )
 
+var formats = []string{formatTable, formatCSV, formatJSON, formatNDJSON}
+
 func formatFlag() cli.Flag {
 	return &cli.StringFlag{Name: "format", Value: formatTable, Usage: "`FORMAT`: table, csv, json or ndjson"}
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/evidence/journal/journaltest"
 	"github.com/baildock/baildock/ledger/ledgertest"
 	"github.com/baildock/baildock/projections"
 )
 
 // req S1
 func TestRowsTellWhatTheEventsTell(t *testing.T) {
-	for name, backend := range backends {
+	for name, backend := range journaltest.Backends() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, backend(t))
 			p := w.open(t)

@@ -1,7 +1,6 @@
 package projections_test
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -10,40 +9,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/evidence/journal/journaltest"
 	"github.com/baildock/baildock/ledger"
-	"github.com/baildock/baildock/ledger/sqlite"
 	"github.com/baildock/baildock/projections"
 )
 
-// grow fills a ledger with finished attempts, up to about so many events.
-func grow(b *testing.B, led ledger.Ledger, events int) {
+// grow makes a ledger in a file that holds about so many events of finished attempts.
+func grow(b *testing.B, events int) ledger.Ledger {
 	b.Helper()
-	j := journal.New(journal.Config{Ledger: led, Actor: "bench"})
-	require.NoError(b, j.Init(b.Context(), genesis()))
-	each := len(evidencetest.Success().Finished())
-	var writers errgroup.Group
-	writers.SetLimit(64) // so that appends share commits
-	for i := range events / each {
-		writers.Go(func() error {
-			h := evidencetest.Success()
-			h.Registered.Attempt = evidence.AttemptID(fmt.Sprintf("a-%07d", i))
-			h.Exited.ExitCode = int64(i % 3)
-			var batch []ledger.Prepared
-			for n, p := range h.Finished() {
-				m := evidence.Meta{Schema: evidence.SchemaVersion, Actor: "bench", Nonce: evidence.Nonce{byte(n), byte(i), byte(i >> 8), byte(i >> 16)}}
-				meta, data := evidence.Encode(p, m)
-				batch = append(batch, ledger.Prepared{Type: p.EventType(), Time: int64(i), Media: evidence.Media, Meta: meta, Data: data})
-			}
-			_, err := led.Append(context.Background(), journal.AttemptStream(h.Registered.Attempt), ledger.NoStream, batch...)
-			return err
-		})
-	}
-	require.NoError(b, writers.Wait())
+	led := journaltest.OpenSQLite(b)
+	require.NoError(b, journal.New(journal.Config{Ledger: led, Actor: "bench"}).Init(b.Context(), journaltest.Genesis()))
+	journaltest.Fill(b, led, events)
+	return led
 }
 
 // peakHeap samples the heap in use until stopped.
@@ -70,10 +51,7 @@ func peakHeap() (stop func() uint64) {
 func BenchmarkRebuild(b *testing.B) {
 	for _, events := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprint(events), func(b *testing.B) {
-			led, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"), sqlite.Options{})
-			require.NoError(b, err)
-			defer func() { require.NoError(b, led.Close()) }()
-			grow(b, led, events)
+			led := grow(b, events)
 			size, err := led.Size(b.Context())
 			require.NoError(b, err)
 			path := filepath.Join(b.TempDir(), "projections.db")
@@ -110,10 +88,7 @@ func BenchmarkRebuild(b *testing.B) {
 
 // BenchmarkCatchUp asks one question after one more attempt on a long log (toward U6).
 func BenchmarkCatchUp(b *testing.B) {
-	led, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"), sqlite.Options{})
-	require.NoError(b, err)
-	defer func() { require.NoError(b, led.Close()) }()
-	grow(b, led, 100_000)
+	led := grow(b, 100_000)
 	path := filepath.Join(b.TempDir(), "projections.db")
 	p, err := projections.Open(b.Context(), path, led, nil)
 	require.NoError(b, err)
@@ -135,10 +110,7 @@ func BenchmarkCatchUp(b *testing.B) {
 
 // BenchmarkQueries asks a long log that is caught up; each answer is to take under 100 ms.
 func BenchmarkQueries(b *testing.B) {
-	led, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"), sqlite.Options{})
-	require.NoError(b, err)
-	defer func() { require.NoError(b, led.Close()) }()
-	grow(b, led, 1_000_000)
+	led := grow(b, 1_000_000)
 	p, err := projections.Open(b.Context(), filepath.Join(b.TempDir(), "projections.db"), led, nil)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, p.Close()) }()

@@ -1,12 +1,6 @@
 package projections_test
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -17,41 +11,10 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/evidence/journal/journaltest"
 	"github.com/baildock/baildock/ledger"
-	"github.com/baildock/baildock/ledger/ledgertest"
-	"github.com/baildock/baildock/ledger/sqlite"
 	"github.com/baildock/baildock/projections"
 )
-
-var genesis = sync.OnceValue(func() evidence.LedgerOpened {
-	bundle, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	checkpoint, _, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	g := evidence.LedgerOpened{Ledger: evidence.LedgerID{1}, Origin: "baildock/test"}
-	if g.Bundle, err = x509.MarshalPKIXPublicKey(&bundle.PublicKey); err != nil {
-		panic(err)
-	}
-	if g.Checkpoint, err = x509.MarshalPKIXPublicKey(checkpoint); err != nil {
-		panic(err)
-	}
-	return g
-})
-
-// backends are the ledgers every test may follow.
-var backends = map[string]func(t testing.TB) ledger.Ledger{
-	"mem": func(testing.TB) ledger.Ledger { return ledgertest.NewMem() },
-	"sqlite": func(t testing.TB) ledger.Ledger {
-		s, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "ledger.db"), sqlite.Options{})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		return s
-	},
-}
 
 // world is a ledger with a journal, a clock that moves a second with every event, and the file.
 type world struct {
@@ -70,7 +33,7 @@ func newWorld(t testing.TB, led ledger.Ledger) *world {
 		now = now.Add(time.Second)
 		return now
 	}})
-	require.NoError(t, w.j.Init(t.Context(), genesis()))
+	require.NoError(t, w.j.Init(t.Context(), journaltest.Genesis()))
 	return w
 }
 
@@ -118,15 +81,8 @@ func exits(code int64) func(*evidencetest.History) {
 // force appends an event as a forger, or a newer version, would.
 func force(t testing.TB, led ledger.Ledger, s ledger.StreamID, typ string, schema uint, p any) {
 	t.Helper()
-	v := ledger.NoStream
-	last, ok, err := led.Head(t.Context(), s)
-	require.NoError(t, err)
-	if ok {
-		v = last.Version
-	}
-	_, err = led.Append(t.Context(), s, v, ledger.Prepared{Type: typ, Media: evidence.Media,
+	journaltest.Force(t, led, s, ledger.Prepared{Type: typ, Media: evidence.Media,
 		Meta: evidence.Marshal(evidence.Meta{Schema: schema, Actor: "other"}), Data: evidence.Marshal(p)})
-	require.NoError(t, err)
 }
 
 func ids(rows []projections.AttemptRow) []string {

@@ -12,6 +12,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/evidence/journal/journaltest"
 	"github.com/baildock/baildock/ledger"
 	"github.com/baildock/baildock/projections"
 )
@@ -21,7 +22,7 @@ import (
 //
 // req S1
 func TestRebuildEqualsIncremental(t *testing.T) {
-	for name, backend := range backends {
+	for name, backend := range journaltest.Backends() {
 		t.Run(name, func(t *testing.T) {
 			rounds, seen := uint64(8), map[string]int{}
 			if name == "sqlite" {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/journal/journaltest"
 	"github.com/baildock/baildock/ledger"
 	"github.com/baildock/baildock/ledger/ledgertest"
 	"github.com/baildock/baildock/projections"
@@ -123,7 +124,7 @@ func TestAnyFlippedByteIsNoticedOrHarmless(t *testing.T) {
 //
 // req S1 req S3
 func TestManyHoldersAndARebuilder(t *testing.T) {
-	for name, backend := range backends {
+	for name, backend := range journaltest.Backends() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, backend(t))
 			const holders, attempts = 4, 25

@@ -14,6 +14,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/evidence/journal/journaltest"
 	"github.com/baildock/baildock/ledger"
 	"github.com/baildock/baildock/ledger/ledgertest"
 	"github.com/baildock/baildock/projections"
@@ -21,7 +22,7 @@ import (
 
 // Each table tells what its events tell; what is void says which event broke it.
 func TestTablesTellWhatTheEventsTell(t *testing.T) {
-	for name, backend := range backends {
+	for name, backend := range journaltest.Backends() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, backend(t))
 			p := w.open(t)

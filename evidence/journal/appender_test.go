@@ -271,7 +271,7 @@ func TestAStalledAppendHoldsNobody(t *testing.T) {
 		led, j := begin(t)
 		claimed(t, j, "one")
 		answer := make(chan struct{})
-		slow := journal.New(journal.Config{Ledger: &hooked{Ledger: led, before: func(ledger.StreamID) { <-answer }}, Actor: "test"})
+		slow := journal.New(journal.Config{Ledger: &hooked{Ledger: led, Before: func(ledger.StreamID) { <-answer }}, Actor: "test"})
 		a, err := slow.Attempt(t.Context(), "one")
 		require.NoError(t, err)
 		p := slow.Appender(a)

@@ -15,8 +15,9 @@ import (
 // Every racer says exactly the same under the same frozen clock.
 //
 // req G2
-func TestExactlyOneClaimWins(t *testing.T) {
-	led, j := begin(t)
+func TestExactlyOneClaimWins(t *testing.T) { everywhere(t, oneClaimWins) }
+
+func oneClaimWins(t *testing.T, led ledger.Ledger, j *journal.Journal) {
 	for round := range 20 {
 		id := evidence.AttemptID(fmt.Sprint("a", round))
 		_, err := j.Register(t.Context(), registration(id))
@@ -101,24 +102,6 @@ func TestClaimCarriesWhatItRead(t *testing.T) {
 	requireSound(t, led)
 }
 
-// moves are what takes a claim's ground away.
-var moves = map[string]func(*testing.T, *journal.Journal){
-	"epoch": func(t *testing.T, j *journal.Journal) {
-		_, err := j.AdvanceEpoch(t.Context(), "main")
-		require.NoError(t, err)
-	},
-	"version": func(t *testing.T, j *journal.Journal) {
-		_, err := j.AddVersion(t.Context(), "c", "ffffffffffffffffffffffffffffffffffffffff")
-		require.NoError(t, err)
-	},
-	"context": func(t *testing.T, j *journal.Journal) {
-		r := requirement()
-		r.RequireQualified = true
-		_, err := j.SetContext(t.Context(), "c", r)
-		require.NoError(t, err)
-	},
-}
-
 // req G2
 func TestClaimOnlyWhileContextAndEpochAreCurrent(t *testing.T) {
 	require.NotEmpty(t, moves)
@@ -137,72 +120,4 @@ func TestClaimOnlyWhileContextAndEpochAreCurrent(t *testing.T) {
 			require.Equal(t, before, size(t, led))
 		})
 	}
-}
-
-// The move comes after the claim read its basis and before the claim is stored.
-//
-// req H5
-func TestAClaimThatLostARaceIsVoid(t *testing.T) {
-	for name, move := range moves {
-		t.Run(name, func(t *testing.T) {
-			led, j := begin(t)
-			change(t, j, "c")
-			_, err := j.Register(t.Context(), forChange("one", "c"))
-			require.NoError(t, err)
-			racing := &hooked{Ledger: led, before: once(journal.AttemptStream("one"), func() {
-				require.NoError(t, j.Seal(t.Context(), ledger.Index(size(t, led)-1), journal.ChangeStream("c"), journal.PolicyStream("main")))
-				move(t, j)
-			})}
-			p, err := open(racing, "late").Claim(t.Context(), "one", 0, runner)
-			var void *journal.VoidClaimError
-			require.ErrorAs(t, err, &void)
-			require.NotNil(t, p, "the runner has to say so and finish")
-			requireSound(t, led) // legal as it stands
-
-			_, err = p.Append(t.Context(), evidence.ClaimVoided{Breaking: void.Breaking})
-			require.NoError(t, err)
-			r, _, err := p.Finish(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, evidence.OutcomeIncomplete, r.Outcome)
-			require.Equal(t, "void_claim", r.Detail)
-			a := p.Attempt()
-			require.Equal(t, 4, evidence.VerdictOf(&a).Exit)
-			requireSound(t, led)
-		})
-	}
-}
-
-// Only what changes an epoch or a context counts, and only before the claim.
-//
-// req H5
-func TestAClaimSurvivesWhatChangesNothing(t *testing.T) {
-	led, j := begin(t)
-	change(t, j, "c")
-	for _, id := range []evidence.AttemptID{"one", "two"} {
-		_, err := j.Register(t.Context(), forChange(id, "c"))
-		require.NoError(t, err)
-	}
-	racing := &hooked{Ledger: led, before: once(journal.AttemptStream("one"), func() {
-		_, err := j.Register(t.Context(), forChange("three", "c"))
-		require.NoError(t, err)
-		require.NoError(t, j.Seal(t.Context(), ledger.Index(size(t, led)-1), journal.ChangeStream("c"), journal.PolicyStream("main"), journal.AttemptStream("one")))
-	})}
-	p, err := open(racing, "runner").Claim(t.Context(), "one", 0, runner)
-	require.NoError(t, err)
-	_, err = p.Append(t.Context(), afterClaim()[0])
-	require.NoError(t, err)
-	for _, move := range moves {
-		move(t, j) // afterwards: too late to void it
-	}
-	rest := afterClaim()[1:]
-	custody, ok := rest[1].(evidence.CustodyTaken)
-	require.True(t, ok)
-	fold := p.Attempt()
-	req, ok := fold.Request()
-	require.True(t, ok)
-	custody.Request = req.Digest() // of the bound attempt
-	rest[1] = custody
-	_, err = p.Append(t.Context(), rest...)
-	require.NoError(t, err)
-	requireSound(t, led)
 }

@@ -1,13 +1,6 @@
 package journal_test
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +9,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/evidence/journal/journaltest"
 	"github.com/baildock/baildock/ledger"
 	"github.com/baildock/baildock/ledger/ledgertest"
 )
@@ -23,24 +17,7 @@ import (
 // frozen is the clock of every test: no order may come from it.
 func frozen() time.Time { return time.Unix(1_700_000_000, 0) }
 
-var genesis = sync.OnceValue(func() evidence.LedgerOpened {
-	bundle, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	checkpoint, _, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	g := evidence.LedgerOpened{Ledger: evidence.LedgerID{1}, Origin: "baildock/test"}
-	if g.Bundle, err = x509.MarshalPKIXPublicKey(&bundle.PublicKey); err != nil {
-		panic(err)
-	}
-	if g.Checkpoint, err = x509.MarshalPKIXPublicKey(checkpoint); err != nil {
-		panic(err)
-	}
-	return g
-})
+var genesis = journaltest.Genesis
 
 func open(led ledger.Ledger, actor string) *journal.Journal {
 	return journal.New(journal.Config{Ledger: led, Actor: actor, Now: frozen})
@@ -105,26 +82,10 @@ func forChange(id evidence.AttemptID, c evidence.ChangeID) journal.Registration 
 	return r
 }
 
-// hooked runs a function before appends, to let somebody else come in between.
-type hooked struct {
-	ledger.Ledger
-	before func(ledger.StreamID)
-}
+// hooked lets somebody else come in before appends; once, before the first to a stream.
+type hooked = journaltest.Hooked
 
-func (h *hooked) Append(ctx context.Context, s ledger.StreamID, v ledger.Version, events ...ledger.Prepared) (ledger.Appended, error) {
-	h.before(s)
-	return h.Ledger.Append(ctx, s, v, events...)
-}
-
-// once runs f before the first append to a stream.
-func once(stream ledger.StreamID, f func()) func(ledger.StreamID) {
-	var done sync.Once
-	return func(s ledger.StreamID) {
-		if s == stream {
-			done.Do(f)
-		}
-	}
-}
+var once = journaltest.Once
 
 func size(t testing.TB, led ledger.Ledger) uint64 {
 	t.Helper()

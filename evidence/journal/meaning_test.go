@@ -10,6 +10,7 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/evidence/journal/journaltest"
 	"github.com/baildock/baildock/ledger"
 )
 
@@ -19,18 +20,7 @@ func raw(p evidence.Payload) ledger.Prepared {
 	return ledger.Prepared{Type: p.EventType(), Media: evidence.Media, Meta: meta, Data: data}
 }
 
-func force(t testing.TB, led ledger.Ledger, s ledger.StreamID, events ...ledger.Prepared) ledger.Event {
-	t.Helper()
-	v := ledger.NoStream
-	last, ok, err := led.Head(t.Context(), s)
-	require.NoError(t, err)
-	if ok {
-		v = last.Version
-	}
-	done, err := led.Append(t.Context(), s, v, events...)
-	require.NoError(t, err)
-	return done.Last()
-}
+var force = journaltest.Force
 
 // Each case forges one event; the visitor names it, and the field.
 //

@@ -110,7 +110,7 @@ func TestFenceAgainstARunner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			led, j := begin(t)
 			p := claimed(t, j, "one")
-			h := open(&hooked{Ledger: led, before: once("attempt-one", func() { c.first(t, p) })}, "operator")
+			h := open(&hooked{Ledger: led, Before: once("attempt-one", func() { c.first(t, p) })}, "operator")
 			q, err := h.Fence(t.Context(), "one", 1, evidence.FencedByCancel, nil)
 			if c.ended {
 				var moved *journal.GenerationError
@@ -142,7 +142,7 @@ func TestUnfinished(t *testing.T) {
 	require.NoError(t, err)
 	func() {
 		defer func() { require.NotNil(t, recover()) }()
-		_, err := open(&hooked{Ledger: led, before: func(s ledger.StreamID) {
+		_, err := open(&hooked{Ledger: led, Before: func(s ledger.StreamID) {
 			if s == "attempt-lost" {
 				panic("crash")
 			}

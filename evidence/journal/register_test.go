@@ -230,7 +230,7 @@ func TestAListingLeftBehindIsCompleted(t *testing.T) {
 func TestAListingTakenByAnotherAttemptIsVoid(t *testing.T) {
 	led, j := begin(t)
 	change(t, j, "c")
-	racing := &hooked{Ledger: led, before: once(journal.AttemptStream("one"), func() {
+	racing := &hooked{Ledger: led, Before: once(journal.AttemptStream("one"), func() {
 		_, err := j.Register(t.Context(), registration("one")) // ad hoc, under the same ID
 		require.NoError(t, err)
 	})}
@@ -246,7 +246,7 @@ func TestAListingTakenByAnotherAttemptIsVoid(t *testing.T) {
 func TestRegisterReadsAgainWhenTheChangeMoves(t *testing.T) {
 	led, j := begin(t)
 	first := change(t, j, "c")
-	racing := &hooked{Ledger: led, before: once(journal.ChangeStream("c"), func() {
+	racing := &hooked{Ledger: led, Before: once(journal.ChangeStream("c"), func() {
 		r := requirement()
 		r.Reductions = nil
 		_, err := j.SetContext(t.Context(), "c", r)

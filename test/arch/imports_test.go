@@ -51,6 +51,8 @@ var mayImport = map[string][]string{
 	"evidence/journal":                {"evidence", "ledger"},
 	"evidence/redact":                 {},
 
+	"evidence/journal/journaltest": {"evidence", "evidence/evidencetest", "evidence/journal", "ledger", "ledger/ledgertest", "ledger/sqlite", "testify"},
+
 	"executor":            {"evidence", "evidence/redact"},
 	"executor/daemontest": {"testify"},
 	"executor/config":     {"evidence", "evidence/redact", "yaml"},

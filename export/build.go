@@ -16,6 +16,7 @@ import (
 // Request says what a bundle is to show.
 type Request struct {
 	Attempts   []evidence.AttemptID // finished ones
+	Changes    []evidence.ChangeID  // to be judged themselves: whatever context of theirs was approved, with or without attempts
 	At         *ledger.Index        // as of which event, inclusive; nil: the last one
 	Withhold   []bundle.Class       // what to leave out, with what bundle.WithThem adds
 	Disclose   []bundle.Class       // what is left out unless it is named here: bundle.ClassSalts
@@ -64,7 +65,7 @@ func Build(ctx context.Context, led ledger.Ledger, r Request) ([]byte, Summary, 
 		}
 		at = *r.At
 	}
-	c, err := collect(ctx, led, r.Attempts, r.At)
+	c, err := collect(ctx, led, r, at)
 	if err != nil {
 		return nil, Summary{}, err
 	}
@@ -150,7 +151,7 @@ func assemble(ctx context.Context, led ledger.Ledger, c *collection, cp ledger.C
 		return p, sum, err
 	}
 	for _, h := range c.streams {
-		if h.role == bundle.Judged {
+		if _, change := bundle.ChangeOf(h.events); h.role == bundle.Judged && !change {
 			x, err := exported(h.events, c.finished[string(h.events[0].Stream)])
 			if err != nil {
 				return p, sum, err

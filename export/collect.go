@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ type held struct {
 	events []bundle.Placed
 }
 
-// collection is what a bundle about some attempts must hold, whatever the index.
+// collection is what a bundle about some attempts and changes must hold, whatever the index.
 type collection struct {
 	streams   []held            // sorted by name
 	smallest  ledger.Index      // where it all has been appended
@@ -27,28 +28,38 @@ type collection struct {
 	finished  map[string]bundle.Placed
 }
 
-// collect reads the attempts and everything they rest on. Approvals and integrations of their
-// contexts count up to an index; nil: all of them.
-func collect(ctx context.Context, led ledger.Store, ids []evidence.AttemptID, limit *ledger.Index) (*collection, error) {
-	if len(ids) == 0 || len(ids) > bundle.MaxJudged {
-		return nil, fmt.Errorf("export %d attempts; 1 to %d are allowed", len(ids), bundle.MaxJudged)
+// collect reads the attempts and changes, as they stand with the event at `at`, and everything they rest on.
+// Approvals and integrations of the attempts' contexts count up to the index that was asked for; without
+// one, all of them.
+func collect(ctx context.Context, led ledger.Store, r Request, at ledger.Index) (*collection, error) {
+	ids := slices.Compact(slices.Sorted(slices.Values(r.Attempts)))
+	changes := slices.Compact(slices.Sorted(slices.Values(r.Changes)))
+	if n := len(ids) + len(changes); n == 0 || n > bundle.MaxJudged {
+		return nil, fmt.Errorf("export %d attempts and changes; 1 to %d are allowed", n, bundle.MaxJudged)
 	}
-	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	c := &collection{finished: map[string]bundle.Placed{}}
-	var attempts [][]bundle.Placed
+	var judged [][]bundle.Placed
+	for _, id := range changes {
+		events, err := c.change(ctx, led, id, at)
+		if err != nil {
+			return nil, err
+		}
+		judged = append(judged, events)
+		c.streams = append(c.streams, held{bundle.Judged, events})
+	}
 	for _, id := range ids {
 		events, err := c.attempt(ctx, led, id)
 		if err != nil {
 			return nil, err
 		}
-		attempts = append(attempts, events)
+		judged = append(judged, events)
 		c.streams = append(c.streams, held{bundle.Judged, events})
 	}
-	changes, err := admissions(ctx, led, attempts, limit)
+	streams, err := admissions(ctx, led, judged, r.At)
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range bundle.Needs(attempts, changes) {
+	for _, n := range bundle.Needs(judged, streams) {
 		if err := c.need(ctx, led, n); err != nil {
 			return nil, err
 		}
@@ -57,6 +68,19 @@ func collect(ctx context.Context, led ledger.Store, ids []evidence.AttemptID, li
 		return strings.Compare(string(a.events[0].Stream), string(b.events[0].Stream))
 	})
 	return c, nil
+}
+
+// change reads a change's stream as it stands with the event at an index.
+func (c *collection) change(ctx context.Context, led ledger.Store, id evidence.ChangeID, at ledger.Index) ([]bundle.Placed, error) {
+	events, err := read(ctx, led, evidence.ChangePrefix+string(id), func(ledger.Event) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == 0 {
+		return nil, &AbsentError{Change: id}
+	}
+	c.reach(events[0].Index, "change "+string(id)+" was opened")
+	return slices.DeleteFunc(events, func(e bundle.Placed) bool { return e.Index > at && e.Version > 0 }), nil
 }
 
 // attempt reads a finished attempt's stream up to its end, or to what follows its record.
@@ -79,12 +103,17 @@ func (c *collection) attempt(ctx context.Context, led ledger.Store, id evidence.
 	return nil, &UnfinishedError{Attempt: id}
 }
 
-// admissions reads the streams of the attempts' changes, each up to the last approval or
+// admissions returns the streams of judged changes as they are, and reads those of the attempts' changes, each up to the last approval or
 // integration of their contexts that the bundle is to hold: the last one up to the limit, and any
 // that directly follow what the bundle must hold anyway.
-func admissions(ctx context.Context, led ledger.Store, attempts [][]bundle.Placed, limit *ledger.Index) (map[string][]bundle.Placed, error) {
+func admissions(ctx context.Context, led ledger.Store, judged [][]bundle.Placed, limit *ledger.Index) (map[string][]bundle.Placed, error) {
 	changes := map[string][]bundle.Placed{}
-	bindings := bundle.Bindings(attempts)
+	for _, s := range judged {
+		if _, ok := bundle.ChangeOf(s); ok {
+			changes[string(s[0].Stream)] = s
+		}
+	}
+	bindings := bundle.Bindings(judged)
 	for _, b := range bindings {
 		stream := evidence.ChangePrefix + string(b.Change)
 		if _, done := changes[stream]; done {
@@ -100,19 +129,19 @@ func admissions(ctx context.Context, led ledger.Store, attempts [][]bundle.Place
 				return evidence.ChangePrefix+string(b.Change) == stream && a.About(b)
 			})
 		}
-		var judged ledger.Index // the last judgement that rests on the stream
-		for _, a := range attempts {
+		var rests ledger.Index // the last judgement that rests on the stream
+		for _, a := range judged {
 			if own := bundle.BindingOf(a); own != nil && own.Change == b.Change {
 				at, _ := bundle.Judgement(a)
-				judged = max(judged, at)
+				rests = max(rests, at)
 			}
 		}
 		held := 0
 		for i, e := range events {
 			switch {
-			case relevant(e) && (limit == nil || e.Index <= *limit || held == i && e.Index > judged):
+			case relevant(e) && (limit == nil || e.Index <= *limit || held == i && e.Index > rests):
 				held = i + 1
-			case e.Index <= judged:
+			case e.Index <= rests:
 				held = i + 1
 			}
 		}
@@ -188,11 +217,11 @@ func (c *collection) upTo(at ledger.Index) {
 	}
 }
 
-// Unsealed returns the streams that need an event after an index before a bundle about these
-// attempts can be built: a judgement rests on them and nothing follows it in them. The index is that
+// Unsealed returns the streams that need an event after an index before a bundle about these attempts and
+// changes can be built: a judgement rests on them and nothing follows it in them. The index is that
 // of the last such judgement.
-func Unsealed(ctx context.Context, led ledger.Store, attempts []evidence.AttemptID) (judgement ledger.Index, streams []ledger.StreamID, err error) {
-	c, err := collect(ctx, led, attempts, nil)
+func Unsealed(ctx context.Context, led ledger.Store, attempts []evidence.AttemptID, changes ...evidence.ChangeID) (judgement ledger.Index, streams []ledger.StreamID, err error) {
+	c, err := collect(ctx, led, Request{Attempts: attempts, Changes: changes}, math.MaxInt64)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -8,10 +8,16 @@ import (
 	"github.com/baildock/baildock/ledger"
 )
 
-// AbsentError says that the ledger has no such attempt.
-type AbsentError struct{ Attempt evidence.AttemptID }
+// AbsentError says that the ledger has no such attempt or change.
+type AbsentError struct {
+	Attempt evidence.AttemptID
+	Change  evidence.ChangeID // if set, it is this that is missing
+}
 
 func (e *AbsentError) Error() string {
+	if e.Change != "" {
+		return fmt.Sprintf("the ledger has no change %s", e.Change)
+	}
 	return fmt.Sprintf("the ledger has no attempt %s", e.Attempt)
 }
 

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/export/bundle"
@@ -45,10 +46,11 @@ type Predicate struct {
 	Format   uint64                    `json:"format"` // of the bundle's payload
 	Ledger   evidence.LedgerID         `json:"ledger"`
 	Origin   string                    `json:"origin"`
-	At       uint64                    `json:"at"`       // index of the last event of the tree
-	Key      evidence.KeyID            `json:"key"`      // that signed the bundle and this statement
-	Attempts []PredicateAttempt        `json:"attempts"` // by name
-	Missing  map[string][]bundle.Class `json:"missing"`  // classes of missing blobs by why: withheld, absent
+	At       uint64                    `json:"at"`                // index of the last event of the tree
+	Key      evidence.KeyID            `json:"key"`               // that signed the bundle and this statement
+	Attempts []PredicateAttempt        `json:"attempts"`          // by name
+	Changes  []evidence.ChangeID       `json:"changes,omitempty"` // judged themselves, by name
+	Missing  map[string][]bundle.Class `json:"missing"`           // classes of missing blobs by why: withheld, absent
 }
 
 // PredicateAttempt is one judged attempt.
@@ -137,6 +139,10 @@ func stateOf(file []byte, name string) (Statement, error) {
 	}
 	for _, held := range p.Streams {
 		if held.Role != bundle.Judged {
+			continue
+		}
+		if id, change := strings.CutPrefix(held.Name, evidence.ChangePrefix); change {
+			s.Predicate.Changes = append(s.Predicate.Changes, evidence.ChangeID(id))
 			continue
 		}
 		a, err := concluded(held)

@@ -25,7 +25,7 @@ func exportCommand(p *program) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write"},
 			&cli.StringFlag{Name: "at", Usage: "as of `INDEX`, inclusive; then nothing is appended"},
-			&cli.StringFlag{Name: "change", Usage: "every attempt of the change `ID`"},
+			&cli.StringFlag{Name: "change", Usage: "every attempt of the change `ID`, and what was judged without one"},
 			&cli.StringFlag{Name: "prove-from", Usage: "show how the bundle's tree relates to the checkpoint in `FILE`, for those who kept it"},
 			&cli.StringSliceFlag{Name: "withhold", Usage: "leave out `output,recipe,env,…`"},
 			&cli.StringSliceFlag{Name: "disclose", Usage: "show what is left out unless it is named: `salts`, which open the environment of a contained run"},
@@ -100,7 +100,7 @@ func (p *program) export(c *cli.Context) error {
 		}
 		var skipped []string
 		if change != "" {
-			if r.Attempts, skipped, err = h.attemptsOf(c, change); err != nil {
+			if skipped, err = h.about(c, change, &r); err != nil {
 				return err
 			}
 		}
@@ -141,7 +141,7 @@ func (p *program) exportTo(c *cli.Context, h *home, path string, r export.Reques
 		return v, err
 	}
 	if r.At == nil {
-		if v.Sealed, err = h.seal(c, r.Attempts); err != nil {
+		if v.Sealed, err = h.seal(c, r); err != nil {
 			return v, err
 		}
 	}
@@ -189,42 +189,59 @@ func (p *program) exportTo(c *cli.Context, h *home, path string, r export.Reques
 // sigstoreSuffix names the Sigstore bundle beside a bundle.
 const sigstoreSuffix = ".sigstore.json"
 
-// attemptsOf lists the attempts of a change that came to be, and those that never did: whoever
-// registered them ended between the two appends.
-func (h *home) attemptsOf(c *cli.Context, change string) (ids []evidence.AttemptID, never []string, err error) {
+// about adds what a bundle of a change is about: its attempts that came to be, and the change itself where
+// a context was judged that none of them is bound to, as one that asks for no attempt. It returns the
+// attempts that never came to be: whoever registered them ended between the two appends.
+func (h *home) about(c *cli.Context, change string, r *export.Request) (never []string, err error) {
 	id, err := evidence.ParseChangeID(change)
 	if err != nil {
-		return nil, nil, usage("--change: %w", err)
+		return nil, usage("--change: %w", err)
 	}
 	seen, err := h.journal.Change(c.Context, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	bound := map[evidence.ContextDigest]bool{}
 	for _, o := range seen.Fold.Openings {
-		a := o.Attempt
-		_, there, err := h.store.Head(c.Context, journal.AttemptStream(a))
+		_, there, err := h.store.Head(c.Context, journal.AttemptStream(o.Attempt))
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if there {
-			ids = append(ids, a)
+			r.Attempts, bound[o.Context] = append(r.Attempts, o.Attempt), true
 		} else {
-			never = append(never, string(a))
+			never = append(never, string(o.Attempt))
 		}
 	}
-	switch {
-	case len(ids) == 0:
-		return nil, nil, fail(exitUsage, "change_empty", "change %s has no attempts", id)
-	case len(ids) > bundle.MaxJudged:
-		return nil, nil, fail(exitUsage, "change_large", "change %s has %d attempts; a bundle holds at most %d", id, len(ids), bundle.MaxJudged).
+	var events []ledger.Event
+	for e, err := range h.store.ReadStream(c.Context, journal.ChangeStream(id), 0) {
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	stream, err := bundle.Decode(events)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bundle.Contexts(stream) {
+		if !bound[b.Context] {
+			r.Changes = []evidence.ChangeID{id}
+		}
+	}
+	switch n := len(r.Attempts) + len(r.Changes); {
+	case n == 0:
+		return nil, fail(exitUsage, "change_empty", "change %s has no attempts and no approval", id)
+	case n > bundle.MaxJudged:
+		return nil, fail(exitUsage, "change_large", "change %s has %d attempts; a bundle holds at most %d", id, len(r.Attempts), bundle.MaxJudged).
 			hint("name the attempts; a bundle counts the others")
 	}
-	return ids, never, nil
+	return never, nil
 }
 
 // seal gives every stream a judgement rests on an event after the judgement, where none is.
-func (h *home) seal(c *cli.Context, attempts []evidence.AttemptID) ([]ledger.StreamID, error) {
-	judgement, open, err := export.Unsealed(c.Context, h.store, attempts)
+func (h *home) seal(c *cli.Context, r export.Request) ([]ledger.StreamID, error) {
+	judgement, open, err := export.Unsealed(c.Context, h.store, r.Attempts, r.Changes...)
 	if err != nil || len(open) == 0 {
 		return []ledger.StreamID{}, err
 	}

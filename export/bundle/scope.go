@@ -188,16 +188,20 @@ func (s scope) admission(change []Placed, a Admission) {
 	}
 }
 
-// Needs returns what the judged attempts need beside themselves, sorted by stream: the stream
-// `ledger`, the streams their claims read, the streams of their changes, and those whose probes
-// they cite; and for every approval and integration of their contexts that the changes' streams
-// hold, by stream name, what it rests on and the attempts it counts.
-func Needs(attempts [][]Placed, changes map[string][]Placed) []Need {
+// Needs returns what the judged attempts and changes need beside themselves, sorted by stream: the stream
+// `ledger`, the streams the attempts' claims read, the streams of their changes, and those whose probes
+// they cite; and for every approval and integration of their contexts, and of any context of a judged
+// change, that the changes' streams hold, by stream name, what it rests on and the attempts it counts.
+func Needs(judged [][]Placed, changes map[string][]Placed) []Need {
 	s := scope{needs: map[string]*Need{}}
-	for _, a := range attempts {
+	for _, a := range judged {
+		if _, ok := ChangeOf(a); ok {
+			s.basis(evidence.LedgerStream, a[0].Index)
+			continue
+		}
 		s.attempt(a)
 	}
-	for _, b := range Bindings(attempts) {
+	for _, b := range Bindings(judged) {
 		change := changes[evidence.ChangePrefix+string(b.Change)]
 		for _, e := range change {
 			if a, ok := AdmissionOf(e); ok && a.About(b) {
@@ -205,7 +209,7 @@ func Needs(attempts [][]Placed, changes map[string][]Placed) []Need {
 			}
 		}
 	}
-	for _, a := range attempts {
+	for _, a := range judged {
 		if len(a) > 0 {
 			delete(s.needs, string(a[0].Stream))
 		}
@@ -217,12 +221,49 @@ func Needs(attempts [][]Placed, changes map[string][]Placed) []Need {
 	return out
 }
 
-// Bindings returns what attempts are bound to, each once, in their order.
-func Bindings(attempts [][]Placed) []evidence.Binding {
+// ChangeOf returns the change whose stream this is; ok is false for every other stream.
+func ChangeOf(stream []Placed) (evidence.ChangeID, bool) {
+	if len(stream) == 0 {
+		return "", false
+	}
+	id, ok := strings.CutPrefix(string(stream[0].Stream), evidence.ChangePrefix)
+	return evidence.ChangeID(id), ok
+}
+
+// Contexts returns the contexts that a change's stream approves or integrates, as bindings, each once, in
+// their order.
+func Contexts(change []Placed) []evidence.Binding {
 	var out []evidence.Binding
-	for _, a := range attempts {
-		if b := BindingOf(a); b != nil && !slices.Contains(out, *b) {
-			out = append(out, *b)
+	var opened evidence.ChangeOpened
+	for _, e := range change {
+		if o, ok := e.Payload.(evidence.ChangeOpened); ok {
+			opened = o
+		}
+		if a, ok := AdmissionOf(e); ok {
+			b := evidence.Binding{Repository: opened.Repository, Change: opened.Change, Version: a.Version, Context: a.Context}
+			if !slices.Contains(out, b) {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// Bindings returns what judged attempts are bound to and what judged changes judge, each once, in
+// their order.
+func Bindings(judged [][]Placed) []evidence.Binding {
+	var out []evidence.Binding
+	for _, a := range judged {
+		var bindings []evidence.Binding
+		if _, ok := ChangeOf(a); ok {
+			bindings = Contexts(a)
+		} else if b := BindingOf(a); b != nil {
+			bindings = []evidence.Binding{*b}
+		}
+		for _, b := range bindings {
+			if !slices.Contains(out, b) {
+				out = append(out, b)
+			}
 		}
 	}
 	return out

@@ -165,6 +165,9 @@ func top(r verify.Report) View {
 	if r.Outcome != "" {
 		v.Headline = say("%s, claim %s", r.Outcome, r.Claim)
 	}
+	if len(r.Attempts) == 0 && len(r.Changes) > 0 {
+		v.Headline = say("change %s, no attempt", r.Changes[0])
+	}
 	switch {
 	case r.Verdict == verify.Invalid:
 		v.note("The bundle is bad evidence. Nothing below may be relied on.")

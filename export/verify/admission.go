@@ -52,16 +52,41 @@ func (v *verification) count(name string, events []bundle.Placed) error {
 	return nil
 }
 
-// admissions decides every approval and integration of the judged attempts' contexts again. The
-// check passes if the context of every judged attempt has an approval that stands.
+// admissions decides every approval and integration of the judged attempts' contexts again, and all of the
+// judged changes. The check passes if the context of every judged attempt, and the last that a judged change
+// judges, has an approval that stands.
 func (v *verification) admissions() {
-	var attempts [][]bundle.Placed
-	adHoc := false
+	var judged [][]bundle.Placed
+	adHoc, unapproved := false, evidence.ChangeID("")
+	superseded := map[evidence.Binding]bool{}
 	for _, j := range v.attempt {
-		attempts = append(attempts, j.events)
+		judged = append(judged, j.events)
 		adHoc = adHoc || j.fold.Registered.Binding == nil
 	}
-	bindings := bundle.Bindings(attempts)
+	for _, s := range v.payload.Streams {
+		events := v.streams[s.Name]
+		id, ok := bundle.ChangeOf(events)
+		if !ok || s.Role != bundle.Judged {
+			continue
+		}
+		v.report.Changes = append(v.report.Changes, id)
+		contexts := bundle.Contexts(events)
+		if len(contexts) == 0 {
+			unapproved = id
+			v.change(id, nil)
+			continue
+		}
+		judged = append(judged, events)
+		for _, b := range contexts[:len(contexts)-1] {
+			superseded[b] = true
+		}
+	}
+	for _, j := range v.attempt {
+		if b := j.fold.Registered.Binding; b != nil {
+			delete(superseded, *b)
+		}
+	}
+	bindings := bundle.Bindings(judged)
 	changes := map[evidence.ChangeID]bool{}
 	for _, b := range bindings {
 		if !changes[b.Change] {
@@ -71,6 +96,9 @@ func (v *verification) admissions() {
 	}
 	var says []string
 	for _, b := range bindings {
+		if superseded[b] {
+			continue // it was decided again, and another context took its place
+		}
 		last, ok := v.lastApproval(b)
 		switch {
 		case !ok:
@@ -82,6 +110,10 @@ func (v *verification) admissions() {
 		default:
 			says = append(says, fmt.Sprintf("change %s version %d was approved at index %d, decided again: %s", b.Change, b.Version, last.Index, last.Tally))
 		}
+	}
+	if unapproved != "" {
+		v.report.excuse(CheckAdmission, "the bundle holds no approval of change %s", unapproved)
+		return
 	}
 	if adHoc || len(bindings) == 0 {
 		v.report.excuse(CheckAdmission, "an attempt is bound to no change; it admits nothing")

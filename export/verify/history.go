@@ -29,24 +29,24 @@ func (v *verification) undecodable(err error) {
 	v.report.fail(CheckEvents, "%v", err)
 }
 
-// scope checks that the bundle holds exactly the streams its judged attempts need, in their roles
+// scope checks that the bundle holds exactly the streams its judged attempts and changes need, in their roles
 // and as far as they are needed.
 func (v *verification) scope() {
-	var attempts [][]bundle.Placed
+	var judged [][]bundle.Placed
 	want := map[string]bundle.Role{}
 	for _, s := range v.payload.Streams {
 		if s.Role == bundle.Judged {
-			attempts = append(attempts, v.streams[s.Name])
+			judged = append(judged, v.streams[s.Name])
 			want[s.Name] = bundle.Judged
 		}
 	}
-	needs := bundle.Needs(attempts, v.streams)
+	needs := bundle.Needs(judged, v.streams)
 	for _, n := range needs {
 		want[n.Stream] = n.Role()
 	}
 	for _, s := range v.payload.Streams {
 		if want[s.Name] != s.Role {
-			v.report.fail(CheckStreams, "stream %s is there as %s; the judged attempts make it %q", s.Name, s.Role, want[s.Name])
+			v.report.fail(CheckStreams, "stream %s is there as %s; what is judged makes it %q", s.Name, s.Role, want[s.Name])
 		}
 		delete(want, s.Name)
 	}
@@ -80,7 +80,7 @@ func (v *verification) complete(needs []bundle.Need) {
 func (v *verification) history() bool {
 	for _, s := range v.payload.Streams {
 		events := v.streams[s.Name]
-		if s.Role == bundle.Judged {
+		if _, change := bundle.ChangeOf(events); s.Role == bundle.Judged && !change {
 			j, err := v.judge(s.Name, events)
 			if err != nil {
 				v.report.fail(CheckHistory, "%v", err)
@@ -113,7 +113,7 @@ func (v *verification) failed(name string) bool { return v.report.Check(name).Re
 func (v *verification) judge(name string, events []bundle.Placed) (*judged, error) {
 	id, ok := strings.CutPrefix(name, evidence.AttemptPrefix)
 	if !ok {
-		return nil, fmt.Errorf("stream %s is judged and is no attempt's", name)
+		return nil, fmt.Errorf("stream %s is judged and is neither an attempt's nor a change's", name)
 	}
 	j := &judged{events: events}
 	for _, e := range events {

@@ -79,7 +79,7 @@ const Times = "times: the writer's claim; existed by: no outside witness"
 // the bundle claims.
 type Report struct {
 	Verdict  Verdict          `json:"verdict"`
-	Outcome  evidence.Outcome `json:"outcome"` // of the first judged attempt that is no success; empty when none could be judged
+	Outcome  evidence.Outcome `json:"outcome"` // of the first judged attempt that is no success; empty when none is or could be judged
 	Claim    evidence.Claim   `json:"claim"`   // of that attempt
 	Required Level            `json:"required"`
 	Reached  bool             `json:"reached"`          // the required level and claim
@@ -97,7 +97,9 @@ type Report struct {
 	Missing  []MissingClass `json:"missing,omitempty"`
 	Attempts []Attempt      `json:"attempts,omitempty"`
 
-	Admissions []Admission `json:"admissions,omitempty"` // approvals and integrations of the judged attempts' contexts
+	Changes []evidence.ChangeID `json:"changes,omitempty"` // judged themselves, with or without attempts
+
+	Admissions []Admission `json:"admissions,omitempty"` // approvals and integrations of the judged attempts' contexts, and of the judged changes
 	Claims     []Statement `json:"claims"`
 }
 
@@ -192,7 +194,10 @@ func (r *Report) short(p Policy) string {
 	if r.Verdict != Valid {
 		return "the verdict is " + string(r.Verdict)
 	}
-	if l != Authentic && r.Outcome != evidence.OutcomeSuccess {
+	if l == Success && len(r.Attempts) == 0 {
+		return "the bundle is about no attempt, so it has no outcome"
+	}
+	if l != Authentic && len(r.Attempts) > 0 && r.Outcome != evidence.OutcomeSuccess {
 		return "the outcome is " + string(r.Outcome)
 	}
 	for _, a := range r.Attempts {

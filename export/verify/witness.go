@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/ledger"
 	"github.com/baildock/baildock/ledger/witness"
 )
@@ -80,7 +81,7 @@ func checkWitnesses(p witness.Policy, note []byte, keys *evidence.Keyring) ([]wi
 }
 
 // existed says until when what the bundle is about existed at the latest (req T10). Only a tree that
-// holds the end of every judged attempt says so of them.
+// holds the end of everything judged says so of it.
 func (v *verification) existed() {
 	w := v.report.Witnessed
 	if w == nil {
@@ -90,12 +91,17 @@ func (v *verification) existed() {
 	for _, j := range v.attempt {
 		w.Covers = w.Covers && uint64(j.finished) < w.Size
 	}
+	for _, s := range v.payload.Streams {
+		if events := v.streams[s.Name]; s.Role == bundle.Judged && len(events) > 0 && strings.HasPrefix(s.Name, evidence.ChangePrefix) {
+			w.Covers = w.Covers && uint64(events[len(events)-1].Index) < w.Size
+		}
+	}
 	by := fmt.Sprintf("%s (cosigned by %s)", w.Cosigned[0].Time.Format(time.RFC3339), w.Cosigned[0].Name)
 	if w.Quorum > 1 {
 		by += fmt.Sprintf("; the quorum of %d by %s", w.Quorum, w.Cosigned[w.Quorum-1].Time.Format(time.RFC3339))
 	}
 	if !w.Covers {
-		by = fmt.Sprintf("no outside witness of how the attempts ended; the first %d events: %s", w.Size, by)
+		by = fmt.Sprintf("no outside witness of how it ended; the first %d events: %s", w.Size, by)
 	}
 	v.report.Times = timesOf(by)
 }

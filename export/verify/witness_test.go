@@ -98,7 +98,7 @@ func TestWitnesses(t *testing.T) {
 		{"one is enough", plain, both, quorumOf(t, 1, alice), verify.Valid, verify.Pass, "2026-01-01T20:41:40Z (cosigned by alice.example)"},
 		{"later tree", exported(late.Note), cosignedBy(t, f, late.Note, alice, carol), two, verify.Valid, verify.Pass, "2026-01-01T20:40:50Z (cosigned by carol.example); the quorum of 2 by 2026-01-01T20:41:40Z"},
 		{"tree before the attempt", exported(early.Note), cosignedBy(t, f, early.Note, alice, bob), two, verify.Valid, verify.Pass,
-			"no outside witness of how the attempts ended; the first 2 events: 2026-01-01T20:40:00Z (cosigned by bob.example); the quorum of 2 by 2026-01-01T20:41:40Z"},
+			"no outside witness of how it ended; the first 2 events: 2026-01-01T20:40:00Z (cosigned by bob.example); the quorum of 2 by 2026-01-01T20:41:40Z"},
 		{"too few", plain, cosignedBy(t, f, same.Note, mallory, alice), two, verify.NotChecked, verify.NotDone, "no outside witness"},
 		{"a stranger only", plain, cosignedBy(t, f, same.Note, mallory), two, verify.NotChecked, verify.NotDone, "no outside witness"},
 		{"nobody", plain, same.Note, two, verify.NotChecked, verify.NotDone, "no outside witness"},

@@ -700,7 +700,7 @@ class Bundle:
                 e.open()
 
     def scope(self):
-        """Exactly the streams that the judged attempts need, each as far as needed."""
+        """Exactly the streams that what is judged needs, each as far as needed."""
         roles = {s[1]: s[2] for s in self.p[5]}
         need, bindings = {}, []  # stream: its last judgement or None, the last version cited, whether it is counted
 
@@ -715,6 +715,16 @@ class Bundle:
                 continue
             events = self.opened[name]
             first = events[0]
+            if name.startswith("change-"):
+                if first.type != "ChangeOpened" or first.data[1] != name[7:]:
+                    raise ValueError("stream %s is no change's" % name)
+                rests("ledger", first.index)
+                for a in events:
+                    if a.type in ("ContextApproved", "ChangeIntegrated"):
+                        b = {1: first.data[2], 2: first.data[1], 3: a.data[1], 4: a.data[2]}
+                        if b not in bindings:
+                            bindings.append(b)
+                continue
             if not name.startswith("attempt-") or first.type != "AttemptRegistered" or first.data[1] != name[8:]:
                 raise ValueError("stream %s is no attempt's" % name)
             if not any(e.type == "AttemptFinished" for e in events):
@@ -736,7 +746,7 @@ class Bundle:
         need = {k: v for k, v in need.items() if roles.get(k) != "judged"}
         want = {k: "counted" if v[2] else "cited" if v[0] is None else "basis" for k, v in need.items()}
         if want != {k: r for k, r in roles.items() if r != "judged"}:
-            raise ValueError("the bundle holds other streams than its attempts need")
+            raise ValueError("the bundle holds other streams than what it judges needs")
         for name, (judgement, cited, counted) in need.items():
             enough, finished = [], False
             for e in self.opened[name]:
@@ -825,7 +835,8 @@ class Bundle:
 
 
     def judged(self):
-        return [self.opened[s[1]] for s in self.p[5] if s[2] == "judged"]
+        """The judged attempts."""
+        return [self.opened[s[1]] for s in self.p[5] if s[2] == "judged" and s[1].startswith("attempt-")]
 
     def requests(self):
         """Every daemon object carries the digest of the request; recomputed from what is bound."""

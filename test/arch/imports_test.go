@@ -48,6 +48,7 @@ var mayImport = map[string][]string{
 	"evidence/evidencetest":           {"evidence"},
 	"evidence/evidencetest/spelltest": {},
 	"evidence/candidate":              {"evidence"},
+	"evidence/containment":            {"evidence"},
 	"evidence/journal":                {"evidence", "ledger"},
 	"evidence/redact":                 {},
 

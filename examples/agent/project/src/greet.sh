@@ -1,0 +1,2 @@
+#!/bin/sh
+cat "$(dirname "$0")/greeting.txt"

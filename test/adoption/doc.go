@@ -1,0 +1,3 @@
+// Package adoption holds the examples that people copy to what the documentation says of them. It has tests
+// only.
+package adoption

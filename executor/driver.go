@@ -56,6 +56,10 @@ type Driver interface {
 	// Remove removes by full ID, killing it if need be. A nil error or ErrAbsent still wants an
 	// Inspect to confirm.
 	Remove(ctx context.Context, id evidence.ContainerID) error
+	// InspectNetwork reads a network by full ID; ErrAbsent when the daemon says that there is none.
+	InspectNetwork(ctx context.Context, id evidence.ContainerID) (Network, error)
+	// RemoveNetwork removes by full ID. A nil error or ErrAbsent still wants an InspectNetwork to confirm.
+	RemoveNetwork(ctx context.Context, id evidence.ContainerID) error
 	// Events subscribes to the daemon's events from now on and returns once the daemon took the
 	// subscription. The channel is closed when ctx ends or the stream breaks; Err then says which.
 	Events(ctx context.Context) (EventStream, error)

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -38,6 +39,11 @@ func (r Reconciler) Reconcile(ctx context.Context, custodies ...evidence.Custody
 		r.Progress = func(string, string) {}
 	}
 	ledger := newScribe(context.WithoutCancel(ctx), r.Recorder, r.Random)
+	// A network goes only once no container is connected to it.
+	custodies = slices.Clone(custodies)
+	slices.SortStableFunc(custodies, func(a, b evidence.Custody) int {
+		return cmp.Compare(removalTurn[a.Kind], removalTurn[b.Kind])
+	})
 	for _, custody := range custodies {
 		if !custody.Open() {
 			continue
@@ -50,6 +56,9 @@ func (r Reconciler) Reconcile(ctx context.Context, custodies ...evidence.Custody
 	return nil
 }
 
+// removalTurn is the order in which kinds go, and the kinds there are.
+var removalTurn = map[evidence.CustodyKind]int{evidence.CustodyContainer: 1, evidence.CustodyNetwork: 2}
+
 // close takes one custody to its end.
 func (r Reconciler) close(ctx context.Context, ledger *scribe, custody evidence.Custody) error {
 	life, end := context.WithTimeout(ctx, ReconcileBound)
@@ -59,7 +68,9 @@ func (r Reconciler) close(ctx context.Context, ledger *scribe, custody evidence.
 		handle: custody.Handle, request: custody.Request, daemon: custody.Daemon,
 		recorded: custody.Container != nil, orphaned: true,
 	}
-	if custody.Kind != evidence.CustodyContainer {
+	if custody.Kind == evidence.CustodyNetwork {
+		c.driver = networks{r.Driver}
+	} else if removalTurn[custody.Kind] == 0 {
 		c.open(evidence.CleanupUnverifiable, OpenKind, fmt.Errorf("kind %q", custody.Kind))
 		return errors.Join(c.errs...)
 	}

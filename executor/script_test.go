@@ -182,6 +182,14 @@ func (s *script) FindLabelled(context.Context, evidence.CustodyKind) ([]Labelled
 	return nil, errors.New("not scripted")
 }
 
+func (s *script) InspectNetwork(context.Context, evidence.ContainerID) (Network, error) {
+	return Network{}, errors.New("not scripted")
+}
+
+func (s *script) RemoveNetwork(context.Context, evidence.ContainerID) error {
+	return errors.New("not scripted")
+}
+
 func (s *script) Compare(p Plan, _ Image, _ Runtime, in Inspection) Isolation {
 	var iso Isolation
 	for _, c := range p.Profile.Controls {

@@ -90,6 +90,11 @@ func (c *call) absent(kind, ref string) bool {
 	return strings.Contains(m, "no such "+kind) && strings.Contains(m, strings.ToLower(ref))
 }
 
+// absentNetwork is absent for a network, of which the daemon speaks in other words.
+func (c *call) absentNetwork(id string) bool {
+	return c.status == http.StatusNotFound && c.broken() == nil && strings.Contains(strings.ToLower(c.message), "network "+id+" not found")
+}
+
 // clip bounds a daemon's text and leaves out control characters.
 func clip(s string, n int) string {
 	s = strings.Map(func(r rune) rune {

@@ -46,3 +46,15 @@ func labelled(t *testing.T, e Env) {
 	_, err = e.Driver.FindLabelled(ctx(t), "volume")
 	require.Error(t, err)
 }
+
+// req E3: a network that isn't there is absent by the daemon's own word, and nothing else is.
+func absentNetwork(t *testing.T, e Env) {
+	var id evidence.ContainerID
+	fill(t, id[:])
+	_, err := e.Driver.InspectNetwork(ctx(t), id)
+	require.ErrorIs(t, err, executor.ErrAbsent)
+	require.ErrorIs(t, e.Driver.RemoveNetwork(ctx(t), id), executor.ErrAbsent)
+	made := e.create(t, e.plan(t, "exit", "0"))
+	_, err = e.Driver.InspectNetwork(ctx(t), made)
+	require.ErrorIs(t, err, executor.ErrAbsent, "a container is no network")
+}

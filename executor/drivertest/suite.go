@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Isolation", isolation},
 		{"Ownership", ownership},
 		{"Labelled", labelled},
+		{"AbsentNetwork", absentNetwork},
 		{"Output", outputBothStreams},
 		{"Flood", flood},
 		{"ExitStatus", exitStatus},

@@ -181,7 +181,7 @@ func TestCustodyFileStaysOpen(t *testing.T) {
 		"no answer":       {nil, &fakedaemon.Fault{Call: fakedaemon.CallInfo, Effect: fakedaemon.DropBefore{}, Times: fakedaemon.Always}, executor.OpenUnprobed},
 		"another daemon":  {func(_ *shelf, e *evidence.CustodyTaken) { e.Daemon.Engine = "OTHER" }, nil, executor.OpenReplaced},
 		"another machine": {func(_ *shelf, e *evidence.CustodyTaken) { e.Daemon.Machine = &evidence.MachineID{1} }, nil, executor.OpenReplaced},
-		"another kind":    {func(_ *shelf, e *evidence.CustodyTaken) { e.Kind = evidence.CustodyNetwork }, nil, executor.OpenKind},
+		"another kind":    {func(_ *shelf, e *evidence.CustodyTaken) { e.Kind = "volume" }, nil, executor.OpenKind},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf(t)

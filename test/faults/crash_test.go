@@ -138,17 +138,20 @@ func (s *site) dies(t *testing.T, c crash) (acknowledged []string, killed bool) 
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
+	started := make(chan struct{})
 	if c.call != "" {
 		var effect fakedaemon.Effect = fakedaemon.DropBefore{}
 		if c.after {
 			effect = fakedaemon.DropReply{}
 		}
-		kill := func(fakedaemon.Request) bool { return cmd.Process.Kill() == nil }
+		// The runner may ask before its parent knows that it started.
+		kill := func() bool { <-started; return cmd.Process.Kill() == nil }
 		s.daemon.Fault(fakedaemon.Fault{Call: c.call, Nth: 1, Effect: effect, If: func(r fakedaemon.Request) bool {
-			return r.Nth == c.nth && kill(r)
+			return r.Nth == c.nth && kill()
 		}})
 	}
 	require.NoError(t, cmd.Start())
+	close(started)
 	if c.while > 0 {
 		timer := time.AfterFunc(c.while, func() { cmd.Process.Kill() }) // an error means that it ended before
 		defer timer.Stop()

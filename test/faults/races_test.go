@@ -95,14 +95,14 @@ var (
 )
 
 var races = []race{
-	{name: "two runners", parts: []func(*participant){runs(""), runs("home2")}, bound: [2]int{1, 2}, least: [2]int{150, 1000}, ends: []string{"ok"}},
+	{name: "two runners", parts: []func(*participant){runs(""), runs("home2")}, bound: [2]int{1, 2}, least: [2]int{150, 1500}, ends: []string{"ok"}},
 	{name: "claims of the same bytes", parts: []func(*participant){claims, claims, claims}, bound: [2]int{everyOrder, everyOrder}, least: [2]int{66, 66}, ends: []string{"recovered"}, check: oneWinner},
-	{name: "cancel against a runner", parts: []func(*participant){runs(""), cancels}, bound: [2]int{1, 2}, least: [2]int{120, 1000}, ends: []string{"ok", "cancelled_by_operator"}},
-	{name: "recover against a runner", parts: []func(*participant){runs(""), recovers}, bound: [2]int{0, 2}, least: [2]int{4, 1000}, ends: []string{"ok", "recovered"}},
-	{name: "cancel against finish", lead: "append RemovalObserved", parts: []func(*participant){runs(""), cancels}, bound: [2]int{2, everyOrder}, least: [2]int{70, 90}, ends: []string{"ok", "cancelled_by_operator"}},
+	{name: "cancel against a runner", parts: []func(*participant){runs(""), cancels}, bound: [2]int{1, 2}, least: [2]int{120, 2000}, ends: []string{"ok", "cancelled_by_operator"}},
+	{name: "recover against a runner", parts: []func(*participant){runs(""), recovers}, bound: [2]int{0, 1}, least: [2]int{4, 200}, ends: []string{"ok", "recovered"}},
+	{name: "cancel against finish", lead: "append RemovalObserved", parts: []func(*participant){runs(""), cancels}, bound: [2]int{2, everyOrder}, least: [2]int{70, 100}, ends: []string{"ok", "cancelled_by_operator"}},
 	{name: "late finisher", lead: "append AttemptFinished", parts: []func(*participant){runs(""), recovers}, bound: [2]int{everyOrder, everyOrder}, least: [2]int{6, 6}, ends: []string{"ok", "recovered"}},
-	{name: "two recoverers", begin: wreckage, parts: []func(*participant){recovers, cancels}, bound: [2]int{1, 3}, least: [2]int{32, 1000}, ends: []string{"recovered", "cancelled_by_operator"}},
-	{name: "two recoverers and a runner", parts: []func(*participant){runs(""), recovers, cancels}, bound: [2]int{0, 1}, least: [2]int{16, 300}, ends: []string{"ok", "recovered", "cancelled_by_operator"}},
+	{name: "two recoverers", begin: wreckage, parts: []func(*participant){recovers, cancels}, bound: [2]int{1, 3}, least: [2]int{30, 3000}, ends: []string{"recovered", "cancelled_by_operator"}},
+	{name: "two recoverers and a runner", parts: []func(*participant){runs(""), recovers, cancels}, bound: [2]int{0, 1}, least: [2]int{16, 1000}, ends: []string{"ok", "recovered", "cancelled_by_operator"}},
 }
 
 // oneWinner: of claims that say the same exactly one is stored, and the others are told so.

@@ -14,9 +14,13 @@ const Secret = "correct-horse-battery"
 // checks, and exits 0, under the same runtime and claim as Success.
 func Contained() *History {
 	h := Success()
-	policy := []byte("policy")
-	h.Plain = append(h.Plain, policy)
-	digest := evidence.WorkspacePolicyDigest(sha256.Sum256(policy))
+	most := uint64(3)
+	policy := evidence.WorkspacePolicy{Allowed: []string{"**"}, MaxFiles: &most}.Normal()
+	encoded, err := policy.Marshal()
+	must(err)
+	h.Plain = append(h.Plain, encoded)
+	digest, err := policy.Digest()
+	must(err)
 	env, salts, err := evidence.CommitEnv(h.Recipe.Nonce, []evidence.EnvOpening{{Name: "API_TOKEN", Value: Secret, Salt: salt("API_TOKEN")}})
 	must(err)
 	h.Environment = env
@@ -41,11 +45,35 @@ func Contained() *History {
 		},
 		Identity: h.BeforeCreate.Identity,
 	}
+	h.workspace()
 	h.Custody.Request = h.Request()
 	h.Isolation.Controls, h.Isolation.Values = h.controls("isolation", table.Controls, evidence.Observed)
-	list := h.Keep("mutations", []byte("mutations"))
+	after := entry("one\n")
+	mutations, err := evidence.Mutations{{Path: "new.txt", Kind: evidence.MutationAdded, After: &after}}.Marshal()
+	must(err)
+	list := h.Keep("mutations", mutations)
 	diff := h.Keep("diff", []byte("+one\n"))
 	h.Mutated = &evidence.WorkspaceMutated{Added: 1, Mutations: &list, Diff: &diff}
-	h.Policy = &evidence.PolicyChecked{Policy: digest, Checks: []evidence.CheckedRule{{Name: "allowed_paths", Held: true}, {Name: "max_files", Held: true}}}
+	h.Policy = &evidence.PolicyChecked{Policy: digest, Checks: []evidence.CheckedRule{
+		{Name: evidence.CheckAllowedPaths, Held: true}, {Name: evidence.CheckMaxFiles, Held: true}}}
 	return h
+}
+
+// workspace puts a workspace of one file in the place of the source.
+func (h *History) workspace() {
+	m, err := evidence.NewWorkspaceManifest([]evidence.WorkspaceEntry{{Path: "a.txt", EntryState: entry("one\n")}})
+	must(err)
+	encoded, err := m.Marshal()
+	must(err)
+	digest, err := m.Digest()
+	must(err)
+	h.Materialized = &evidence.SourceMaterialized{
+		Manifest: evidence.ManifestDigest(digest), Files: uint64(len(m.Entries)), Bytes: m.Bytes(), Entries: h.Keep("workspace", encoded),
+	}
+}
+
+func entry(content string) evidence.EntryState {
+	return evidence.EntryState{
+		Type: evidence.EntryFile, Mode: 0o644, Size: uint64(len(content)), SHA256: evidence.ContentDigest(sha256.Sum256([]byte(content))),
+	}
 }

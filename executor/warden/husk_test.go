@@ -53,7 +53,7 @@ func (y *yard) die(t testing.TB, id string, at stage, bend ...func(*journal.Clai
 	k, err := y.warden.prepare(ctx, y.request(h.id), func(string, string) {})
 	require.NoError(t, err)
 	k.life = ctx
-	claim, err := y.warden.claim(k.recipe)
+	claim, err := y.warden.claim(k.profile, k.recipe)
 	require.NoError(t, err)
 	claim.Accepted = v1
 	rt, err := y.warden.Driver.Probe(ctx)

@@ -58,6 +58,14 @@ const (
 	fencedPatience = 5 * time.Second
 	fencedPause    = 20 * time.Millisecond
 
+	// workspaceAllowance is what preparing, capturing and removing the largest workspace may take beside
+	// the rest.
+	workspaceAllowance = 5*time.Minute + captureBound + 2*time.Minute
+	// captureBound is how long what an agent changed may be looked for: a gigabyte is read twice.
+	captureBound = 5 * time.Minute
+	// maxDiff is the diff kept of a run; the whole of it is in the patch that a person asks for.
+	maxDiff = 256 << 10
+
 	// Limits of a probe: a small static program that prints a few hundred bytes.
 	probeWall    = 20 * time.Second
 	probeOutput  = 16 << 10

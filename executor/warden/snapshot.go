@@ -11,6 +11,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/executor"
 	"github.com/baildock/baildock/executor/source"
+	"github.com/baildock/baildock/executor/workspace"
 )
 
 // Codes of a source that could not be put in place or removed, beside those of package source.
@@ -109,6 +110,9 @@ func (k *work) places() []executor.Place {
 	if k.snapshot != nil {
 		out = append(out, executor.Place{Path: k.snapshot.Dir, Role: executor.SnapshotRole})
 	}
+	if k.workspace != nil {
+		out = append(out, executor.Place{Path: k.workspace.Dir, Role: executor.WorkspaceRole})
+	}
 	for _, r := range k.Reserved {
 		if r.Kind == source.ReservedSocket {
 			out = append(out, executor.Place{Path: r.Path, Role: "${DOCKER_SOCKET}"})
@@ -121,7 +125,7 @@ func (k *work) places() []executor.Place {
 
 // keepText keeps a text for people, without this host's paths, and returns its reference.
 func (k *work) keepText(text string) (*evidence.BlobRef, error) {
-	w, err := k.withhold([]byte(executor.Portable(text, k.places()...) + "\n"))
+	w, err := k.withhold([]byte(k.redactor().String(executor.Portable(text, k.places()...)) + "\n"))
 	if err == nil {
 		err = k.rec.Keep(k.life, w)
 	}
@@ -138,7 +142,7 @@ func (k *work) refuseSource(cause error) error {
 	if errors.As(cause, &refused) {
 		code = string(refused.Code)
 	}
-	k.progress("refused", cause.Error())
+	k.progress("refused", k.redactor().String(cause.Error()))
 	detail, err := k.keepText(cause.Error())
 	if err != nil {
 		return errors.Join(cause, err)
@@ -152,11 +156,12 @@ func (k *work) refuseSource(cause error) error {
 // leftover records an unfinished snapshot that could not be removed, and tidies up otherwise.
 func (k *work) leftover(cause error) error {
 	var left *source.LeftoverError
-	if !errors.As(cause, &left) {
+	var kept *workspace.LeftoverError
+	if !errors.As(cause, &left) && !errors.As(cause, &kept) {
 		k.Home.tidy(k.req.Attempt, k.generation())
 		return nil
 	}
-	detail, err := k.keepText(left.Error())
+	detail, err := k.keepText(cause.Error())
 	if err != nil {
 		return err
 	}

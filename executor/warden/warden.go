@@ -13,6 +13,7 @@ import (
 	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/executor"
 	"github.com/baildock/baildock/executor/source"
+	"github.com/baildock/baildock/executor/workspace"
 	"github.com/baildock/baildock/ledger"
 )
 
@@ -26,6 +27,7 @@ type Config struct {
 
 	LedgerDir string                 // where the ledger writes; empty: the home
 	Local     func(dir string) error // refuses a home on a network file system; nil: the caller did
+	Preflight executor.Preflight     // of contained attempts; nil: executor.LookFirst
 	Probe     *Probe                 // how runtimes are probed; nil: they aren't, and seccomp-unproven applies
 	Random    io.Reader              // of salts and handles; nil: crypto/rand
 }
@@ -36,6 +38,7 @@ type Warden struct {
 	free     func(dir string) (uint64, error)
 	boot     func() (uint64, error) // CLOCK_BOOTTIME, ns
 	patience time.Duration          // of a fenced runner, for the end of its attempt
+	user     func() (uid, gid int)
 }
 
 // New makes a warden.
@@ -46,7 +49,7 @@ func New(c Config) *Warden {
 	if c.LedgerDir == "" {
 		c.LedgerDir = c.Home.Dir
 	}
-	return &Warden{Config: c, free: freeBytes, boot: bootTime, patience: fencedPatience}
+	return &Warden{Config: c, free: freeBytes, boot: bootTime, patience: fencedPatience, user: currentUser}
 }
 
 // RunRequest asks for one run.
@@ -57,6 +60,7 @@ type RunRequest struct {
 	Accepted   []evidence.Reduction // in any order
 	Stdout     io.Writer            // a copy of the output kept, as it arrives; nil: none
 	Stderr     io.Writer
+	Contained  *ContainedRun // of contained/v1 alone
 
 	probing bool // this is the probe that others rest on
 }
@@ -69,6 +73,7 @@ type Result struct {
 	Record   evidence.Record
 	Verdict  evidence.Verdict
 	Index    ledger.Index // of AttemptFinished; of the last event known, when not finished
+	Changes  *Changes     // of a contained run whose changes could be captured
 }
 
 // Run claims a pending attempt and takes it to its end. It returns an error without a Result only
@@ -100,7 +105,7 @@ func (w *Warden) Run(ctx context.Context, req RunRequest, progress executor.Prog
 	if err != nil {
 		return Result{}, err
 	}
-	claim, err := w.claim(work.recipe)
+	claim, err := w.claim(work.profile, work.recipe)
 	if err != nil {
 		return Result{}, err
 	}
@@ -118,11 +123,13 @@ func (w *Warden) Run(ctx context.Context, req RunRequest, progress executor.Prog
 	if void != nil { // req H5: it creates nothing and finishes
 		progress("refused", void.Error())
 		err = work.rec.Record(work.life, evidence.ClaimVoided{Breaking: void.Breaking})
+	} else if work.profile.Writable {
+		err = work.redactor().Error(work.performContained(ctx))
 	} else {
 		err = work.perform(ctx)
 	}
 	res, finishErr := work.finish()
-	finished = res.Finished
+	finished, res.Changes = res.Finished, work.changes
 	return res, errors.Join(err, finishErr)
 }
 
@@ -158,6 +165,10 @@ type work struct {
 	env      evidence.Environment
 	subject  source.Subject
 	snapshot *source.Snapshot
+
+	policy    *evidence.WorkspacePolicy // of contained/v1 alone, as what follows
+	workspace *workspace.Workspace
+	changes   *Changes
 }
 
 // prepare reads what was registered.
@@ -188,10 +199,10 @@ func (w *Warden) prepare(ctx context.Context, req RunRequest, progress executor.
 		return nil, fmt.Errorf("source %q can't be found: %w", req.Path, err)
 	}
 	k.subject = source.Subject{Subject: g.Subject, Path: path}
-	return k, nil
+	return k, k.terms(ctx)
 }
 
-func (w *Warden) claim(r evidence.Recipe) (journal.Claim, error) {
+func (w *Warden) claim(p evidence.Profile, r evidence.Recipe) (journal.Claim, error) {
 	home, err := w.Home.Identity()
 	if err != nil {
 		return journal.Claim{}, err
@@ -200,7 +211,11 @@ func (w *Warden) claim(r evidence.Recipe) (journal.Claim, error) {
 	if err != nil {
 		return journal.Claim{}, err
 	}
-	return journal.Claim{Home: home, Deadline: now + uint64(r.Limits.Wall+Allowance)}, nil
+	allowance := Allowance
+	if p.Writable {
+		allowance += workspaceAllowance
+	}
+	return journal.Claim{Home: home, Deadline: now + uint64(r.Limits.Wall+allowance)}, nil
 }
 
 // perform does everything between claim and finish.
@@ -212,23 +227,38 @@ func (k *work) perform(ctx context.Context) error {
 	if err != nil || !placed {
 		return err
 	}
+	job, err := k.job()
+	if err != nil {
+		return err
+	}
+	job.Sighting, job.Source = &sighting, k.snapshot.Dir
+	err = executor.Run(ctx, k.execution(), job)
+	return errors.Join(err, k.dematerialize())
+}
+
+// job is what an executor needs of the attempt, its source and sighting apart.
+func (k *work) job() (executor.Job, error) {
 	fold := k.appender.Attempt()
 	request, ok := fold.Request()
 	if !ok {
-		return fmt.Errorf("attempt %s has no request although it is claimed and its source is in place", k.req.Attempt)
+		return executor.Job{}, fmt.Errorf("attempt %s has no request although it is claimed and its source is in place", k.req.Attempt)
 	}
 	job := executor.Job{
 		Attempt: k.req.Attempt, Profile: k.profile, Recipe: k.recipe, Environment: k.env, Request: request.Digest(),
-		Source: k.snapshot.Dir, Places: k.places(), Accepted: fold.Claimed.Accepted, Sighting: &sighting,
-		Stdout: k.req.Stdout, Stderr: k.req.Stderr,
+		Places: k.places(), Accepted: fold.Claimed.Accepted, Stdout: k.req.Stdout, Stderr: k.req.Stderr,
 	}
 	if !k.req.probing {
 		job.Prove = k.prove
 	}
-	err = executor.Run(ctx, executor.Config{
-		Driver: k.Driver, Recorder: k.rec, Watchdog: k.Watchdog, Progress: k.progress, Random: k.Random,
-	}, job)
-	return errors.Join(err, k.dematerialize())
+	if c := k.req.Contained; c != nil {
+		job.Values, job.Redact = c.Values, c.Redact
+	}
+	return job, nil
+}
+
+// execution is what an executor works with.
+func (k *work) execution() executor.Config {
+	return executor.Config{Driver: k.Driver, Recorder: k.rec, Watchdog: k.Watchdog, Progress: k.progress, Random: k.Random}
 }
 
 // finish ends the attempt unless custody is open, and says where it stands. Of an attempt that was

@@ -45,6 +45,7 @@ func (v *verification) blobs() {
 	for _, j := range v.attempt {
 		v.recipe(j)
 		v.source(j)
+		v.workspace(j)
 		v.output(j)
 	}
 	v.report.pass(CheckRecipe, "recipe, environment and profile are those registered")
@@ -238,6 +239,12 @@ func (v *verification) source(j *judged) {
 	w, held, err := v.opened(m.Entries)
 	if err != nil || !held {
 		v.lacks(CheckSource, bundle.ClassSource)
+		return
+	}
+	if j.fold.Contained() {
+		if err := workspaceBaseline(m, w.Bytes); err != nil {
+			v.report.fail(CheckSource, "attempt %s: workspace: %v", j.fold.Registered.Attempt, err)
+		}
 		return
 	}
 	manifest, err := evidence.UnmarshalManifest(w.Bytes)

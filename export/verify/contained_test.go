@@ -59,7 +59,7 @@ func TestSaltsAreShownOnlyWhenNamed(t *testing.T) {
 
 // req N7: a run that broke its policy is authentic, and no success to whoever asks for one.
 func TestABrokenPolicyIsNoSuccess(t *testing.T) {
-	r, _ := contained(t, func(h *evidencetest.History) { h.Policy.Checks[0].Held = false }, export.Request{})
+	r, _ := contained(t, func(h *evidencetest.History) { narrow(t, h) }, export.Request{})
 	require.Equal(t, verify.Valid, r.Verdict, "%v", r.Checks)
 	require.Equal(t, evidence.OutcomeSuccess, r.Outcome)
 	require.False(t, r.Reached)
@@ -69,4 +69,40 @@ func TestABrokenPolicyIsNoSuccess(t *testing.T) {
 func TestWithheldChanges(t *testing.T) {
 	r, _ := contained(t, nil, export.Request{Withhold: []bundle.Class{bundle.ClassChanges}})
 	require.Equal(t, verify.NotChecked, r.Verdict)
+}
+
+// narrow makes the policy one that the change breaks.
+func narrow(t *testing.T, h *evidencetest.History) {
+	none := uint64(0)
+	p := evidence.WorkspacePolicy{Allowed: []string{"**"}, MaxFiles: &none}.Normal()
+	b, err := p.Marshal()
+	require.NoError(t, err)
+	d, err := p.Digest()
+	require.NoError(t, err)
+	h.Plain = [][]byte{b}
+	terms := *h.Recipe.Contained
+	terms.Policy = &d
+	h.Recipe.Contained, h.Registered.Policy, h.Policy.Policy = &terms, &d, d
+	h.Registered.Recipe = h.Recipe.Digest()
+	h.Custody.Request = h.Request()
+	h.Policy.Checks[1].Held = false
+}
+
+// req N7: whoever holds the mutations and the policy decides each check again, and counts again.
+func TestWorkspaceIsJudgedAgain(t *testing.T) {
+	for name, bend := range map[string]func(*evidencetest.History){
+		"a check that broke is called held":  func(h *evidencetest.History) { narrow(t, h); h.Policy.Checks[1].Held = true },
+		"a check that held is called broken": func(h *evidencetest.History) { h.Policy.Checks[1].Held = false },
+		"a check left out":                   func(h *evidencetest.History) { h.Policy.Checks = h.Policy.Checks[:1] },
+		"another count":                      func(h *evidencetest.History) { h.Mutated.Added, h.Mutated.Modified = 0, 1 },
+		"another list":                       func(h *evidencetest.History) { ref := h.Keep("odd", []byte("odd")); h.Mutated.Mutations = &ref },
+		"another baseline":                   func(h *evidencetest.History) { h.Materialized.Manifest[0]++; h.Custody.Request = h.Request() },
+		"another size":                       func(h *evidencetest.History) { h.Materialized.Bytes++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := contained(t, bend, export.Request{})
+			require.Equal(t, verify.Invalid, r.Verdict)
+			require.Equal(t, verify.Fail, r.Check(verify.CheckSource).Result, "%v", r.Checks)
+		})
+	}
 }

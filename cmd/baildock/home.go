@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -236,7 +237,11 @@ func readHomeFile(dir string) (homeFile, error) {
 	var f homeFile
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
+	err = errors.Join(checkKeys(b), d.Decode(&f))
+	if _, more := d.Token(); err == nil && !errors.Is(more, io.EOF) {
+		err = errors.New("something follows it")
+	}
+	if err != nil {
 		return homeFile{}, fail(exitUsage, "home_damaged", "%q can't be read: %w", path, err)
 	}
 	if f.Version != 1 {

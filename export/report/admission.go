@@ -29,6 +29,22 @@ func admissionPart(a verify.Admission) Part {
 	return p
 }
 
+// admissionBrief is an admission in a line, for the top of a page.
+func admissionBrief(a verify.Admission, check verify.Result) Fact {
+	f := Fact{Name: say("change %s, version %d", a.Change, a.Version)}
+	switch {
+	case check == verify.Fail:
+		f.Value, f.Tone = say("%s at index %d does not hold", a.Kind, a.Index), Bad
+	case !a.Stands:
+		f.Value, f.Tone = say("%s at index %d is void", a.Kind, a.Index), Bad
+	case len(a.NotRedecided) > 0:
+		f.Value, f.Tone = say("%s at index %d, not re-decided: %s is missing", a.Kind, a.Index, strings.Join(a.NotRedecided, ", ")), Unsure
+	default:
+		f.Value, f.Tone = say("%s at index %d, decided again; %s", a.Kind, a.Index, a.Tally), Good
+	}
+	return f
+}
+
 func rules(rulings []evidence.Ruling) Section {
 	t := &Table{Columns: []string{"holds", "rule", "why"}, Toned: 0}
 	for _, r := range rulings {

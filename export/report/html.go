@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,9 @@ var pageText string
 //go:embed page.css
 var pageStyle string
 
+// digestOnly is a fact that is nothing but a digest or an object's name: for eyes that compare.
+var digestOnly = regexp.MustCompile(`^(sha256:)?[0-9a-f]{32,64}$`)
+
 // page is parsed by html/template, which escapes every value for the place it stands in. Only the
 // style sheet, which is this package's own, is trusted as it is.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
@@ -21,6 +25,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"upper":   strings.ToUpper,
 	"wide":    func(t *Table) bool { return len(t.Columns) > 3 },
 	"last":    func(x *Excerpt, i int) bool { return x.Unended && i == len(x.Lines)-1 },
+	"digest":  func(s Shown) bool { return digestOnly.MatchString(string(s)) },
 	"pick":    pick,
 	"without": without,
 }).Parse(pageText))

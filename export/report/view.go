@@ -182,6 +182,9 @@ func top(r verify.Report) View {
 	for _, a := range r.Attempts {
 		v.Brief = append(v.Brief, Fact{field(string(a.Attempt)), say("%s (%s), claim %s", a.Record.Outcome, a.Record.Detail, a.Record.Claim), outcomeTone(a.Record.Outcome)})
 	}
+	for _, a := range r.Admissions {
+		v.Brief = append(v.Brief, admissionBrief(a, r.Check(verify.CheckAdmission).Result))
+	}
 	return v
 }
 

@@ -173,6 +173,9 @@ func TestAbsentRecipe(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, report.Text(&text, r))
 	require.Contains(t, text.String(), "not re-decided, for what it rests on is missing: the recipe of attempt one")
+	text.Reset()
+	require.NoError(t, report.Write(&text, report.FormatHTML, report.Of(r)))
+	require.Contains(t, text.String(), `<div class="unsure"><dt>change fix, version 1</dt><dd>approval at index`, "said on top of the page")
 }
 
 // An approval that relies on an attempt which registered another toolchain than its recipe has is none: the

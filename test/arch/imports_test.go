@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"evidence/journal":                {"evidence", "ledger"},
 	"evidence/redact":                 {},
 
-	"evidence/journal/journaltest": {"evidence", "evidence/evidencetest", "evidence/journal", "ledger", "ledger/ledgertest", "ledger/sqlite", "testify"},
+	"evidence/journal/journaltest": {"evidence", "evidence/evidencetest", "evidence/journal", "ledger", "ledger/kurrentdb", "ledger/kurrentdb/peer", "ledger/ledgertest", "ledger/sqlite", "testify"},
 
 	"executor":            {"evidence", "evidence/redact"},
 	"executor/daemontest": {"testify"},

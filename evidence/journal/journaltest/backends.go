@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/baildock/baildock/ledger"
+	"github.com/baildock/baildock/ledger/kurrentdb"
+	"github.com/baildock/baildock/ledger/kurrentdb/peer"
 	"github.com/baildock/baildock/ledger/ledgertest"
 	"github.com/baildock/baildock/ledger/sqlite"
 )
@@ -16,7 +18,7 @@ type Open func(t testing.TB) ledger.Ledger
 
 // Backends are the ledgers that rules above a ledger must hold on alike (req H5).
 func Backends() map[string]Open {
-	return map[string]Open{"mem": OpenMem, "sqlite": OpenSQLite}
+	return map[string]Open{"mem": OpenMem, "sqlite": OpenSQLite, "kurrentdb": OpenCluster}
 }
 
 // OpenMem makes a ledger in memory.
@@ -31,10 +33,22 @@ func OpenSQLite(t testing.TB) ledger.Ledger {
 	return s
 }
 
+// OpenCluster makes a ledger on a cluster that only speaks the protocol, in this process.
+func OpenCluster(t testing.TB) ledger.Ledger {
+	t.Helper()
+	c, err := peer.Start(peer.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	s, err := kurrentdb.Open(t.Context(), c.URL(), kurrentdb.Options{Cache: filepath.Join(t.TempDir(), "cache.db")})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
 // Everywhere runs a test on every backend.
 func Everywhere(t *testing.T, f func(t *testing.T, led ledger.Ledger)) {
 	backends := Backends()
-	require.GreaterOrEqual(t, len(backends), 2)
+	require.GreaterOrEqual(t, len(backends), 3)
 	for name, open := range backends {
 		t.Run(name, func(t *testing.T) { f(t, open(t)) })
 	}

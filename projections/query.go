@@ -27,6 +27,7 @@ type View struct {
 	rows    string // a SELECT with one %s for the conditions, and perhaps another for the order and bound of the rows it picks
 	order   string // the view's own
 	latest  string // the order that picks the latest rows, where rows has a place for it
+	ties    string // the view's own order, as it picks rows that are equal by another
 	filters map[Filterable]filter
 	time    string            // column of ns, for since and until; empty: none
 	spans   bool              // timeline_spans bounds where its times lie
@@ -233,7 +234,7 @@ func (v View) orders(by string) (order, pick string, err error) {
 		order = other
 	}
 	if column, ok := v.picks[column]; ok {
-		pick = column + direction + ", " + strings.TrimSuffix(v.latest, " DESC") // equal ones in the ledger's order
+		pick = column + direction + ", " + v.ties
 	}
 	return order + direction + ", " + v.order, pick, nil
 }

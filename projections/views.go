@@ -12,7 +12,8 @@ import (
 // Views that can be asked. Their columns are those of schema.sql.
 var (
 	AttemptsView = View{
-		Name: "attempts", rows: selectRows + " WHERE %s", order: "first_index DESC",
+		Name: "attempts", rows: selectRows + " WHERE first_index IN (SELECT first_index FROM attempt_rows WHERE %s%s)",
+		order: "first_index DESC", latest: "first_index DESC", ties: "first_index DESC",
 		filters: map[Filterable]filter{
 			ByOutcome: oneOf("outcome = ?", evidence.Outcomes()...),
 			ByState:   oneOf("state = ?", evidence.StatePending, evidence.StateRunning, evidence.StateFinished),
@@ -22,7 +23,8 @@ var (
 			ByRecipe:   digest("recipe >= ? AND recipe < ?"), ByRuntime: digest("runtime >= ? AND runtime < ?"),
 		},
 		time:    "registered",
-		sorts:   map[string]string{"registered_at": "registered", "claimed_at": "claimed", "finished_at": "finished", "duration_ns": "duration"},
+		sorts:   rawColumns,
+		picks:   rawColumns,
 		columns: AttemptColumns(),
 	}
 	CustodyView = View{
@@ -85,6 +87,15 @@ var (
 	timelineOfIndexes = timeline(indexes, indexes, indexes, indexes)
 )
 
+// rawColumns are the columns of attempt_rows by the names of the view.
+var rawColumns = func() map[string]string {
+	out := map[string]string{}
+	for i, name := range AttemptColumns() {
+		out[name] = columns[i]
+	}
+	return out
+}()
+
 // inStream selects events by a JSON list of their indexes.
 const inStream = "r.idx IN (SELECT value FROM json_each(?))"
 
@@ -93,7 +104,7 @@ var indexes = one(inStream, func(s string) (string, error) { return s, nil })
 func timeline(attempt, change, policy, stream filter) View {
 	return View{
 		Name: "timeline", rows: `SELECT * FROM timeline WHERE "index" IN (SELECT idx FROM timeline_rows r WHERE %s%s)`,
-		order: `"index"`, latest: "r.idx DESC",
+		order: `"index"`, latest: "r.idx DESC", ties: "r.idx",
 		filters: map[Filterable]filter{
 			ByAttempt: attempt, ByChange: change, ByPolicy: policy, ByStream: stream,
 			ByType:  one("r.type = (SELECT id FROM words WHERE word = ?)", typeName),

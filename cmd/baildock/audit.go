@@ -10,7 +10,6 @@ import (
 	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/ledger"
-	"github.com/baildock/baildock/ledger/sqlite"
 	"github.com/baildock/baildock/ledger/witness"
 )
 
@@ -118,11 +117,11 @@ func (p *program) audit(c *cli.Context) error {
 // auditHome opens the ledger and audits it. It trusts nothing in it beforehand, not even its
 // genesis event.
 func (p *program) auditHome(c *cli.Context, dir string, file homeFile, kept []journal.KeptCheckpoint) (journal.AuditReport, error) {
-	path, err := ledgerPath(c, dir)
+	at, err := ledgerOf(c, dir)
 	if err != nil {
 		return journal.AuditReport{}, err
 	}
-	store, err := sqlite.Open(c.Context, path, sqlite.Options{MustExist: true})
+	store, err := at.open(c.Context, dir, true)
 	var damaged *ledger.DamagedError
 	if errors.As(err, &damaged) {
 		return journal.AuditReport{Verdict: journal.AuditInvalid, Root: ledger.EmptyRoot, FirstBad: &ledger.Finding{
@@ -130,10 +129,14 @@ func (p *program) auditHome(c *cli.Context, dir string, file homeFile, kept []jo
 		}}, nil
 	}
 	if err != nil {
-		return journal.AuditReport{}, ledgerFailure(path, err)
+		return journal.AuditReport{}, ledgerFailure(at, err)
+	}
+	exhibit, ok := exhibitOf(store)
+	if !ok {
+		return journal.AuditReport{}, errors.Join(fmt.Errorf("the ledger %q can't be audited", at), store.Close())
 	}
 	r, err := journal.Audit{
-		Exhibit: store, Ledger: file.Ledger, Mentions: blobMentions, Kept: kept, Progress: p.ui.bar("audit"),
+		Exhibit: exhibit, Ledger: file.Ledger, Mentions: blobMentions, Kept: kept, Progress: p.ui.bar("audit"),
 	}.Run(c.Context)
 	return r, errors.Join(err, store.Close())
 }

@@ -184,7 +184,7 @@ func (h *home) findCheckpoint(c *cli.Context) (ledger.Checkpoint, error) {
 	if err != nil {
 		return last, err
 	}
-	exhibit, ok := h.store.(ledger.Exhibit)
+	exhibit, ok := exhibitOf(h.store)
 	if !ok {
 		return last, fail(exitUsage, "checkpoint_absent", "this ledger shows only its last checkpoint, of size %d", last.Size)
 	}

@@ -46,11 +46,13 @@ var documentOf = map[string]string{
 	"image make": "image", "image canary": "image", "image list": "images",
 	"recipe check": "recipe-check", "recipe digest": "recipe-check", "recipe new": "recipe-check",
 	"source digest": "source-digest",
+	"ledger copy":   "ledger-copy",
 	"replay":        "replay",
 }
 
 // checkedMain is the program, with every JSON document it prints held to its schema.
 func checkedMain() {
+	ledgerOfHome()
 	dir := os.Getenv(documentsEnv)
 	if dir == "" {
 		main()

@@ -26,6 +26,16 @@ const proposal = `{"version":1,"changes":[{"path":"dir/a.txt","hex":"68690a"},{"
 // TestFakeScripts shows verbs that need runs, on a daemon that contains nothing: the commands are
 // scripts of the fake daemon.
 func TestFakeScripts(t *testing.T) {
+	fakeScripts(t, filepath.Join("testdata", "fake"), 2, nil, "attempt", "candidate", "change", "images", "judgement", "rerun")
+}
+
+// req R3: the same, with every home's ledger on a cluster.
+func TestFakeScriptsOnCluster(t *testing.T) {
+	fakeScripts(t, scriptsOf(t, filepath.Join("testdata", "fake"), "loop", "rerun"), 2, onCluster, "attempt")
+}
+
+func fakeScripts(t *testing.T, dir string, atLeast int, and func(*testscript.Env) error, documents ...string) {
+	t.Helper()
 	daemon := fakedaemon.Start(t, fakedaemon.Options{Engine: fakedaemon.Engine27()})
 	id, err := daemon.AddImage(fakedaemon.Image{Name: "tool:1"})
 	require.NoError(t, err)
@@ -39,12 +49,15 @@ func TestFakeScripts(t *testing.T) {
 	} {
 		daemon.Script(name, fakedaemon.Program{Steps: steps})
 	}
-	scripts(t, filepath.Join("testdata", "fake"), 2, func(e *testscript.Env) error {
+	scripts(t, dir, atLeast, func(e *testscript.Env) error {
 		e.Values[daemonKey{}] = daemon
 		e.Setenv("SOCKET", daemon.Socket)
 		e.Setenv("IMAGE", id)
-		return nil
-	}, "attempt", "candidate", "change", "images", "judgement", "rerun")
+		if and == nil {
+			return nil
+		}
+		return and(e)
+	}, documents...)
 	require.Empty(t, daemon.Containers(), "every container was removed")
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/executor/source"
 	"github.com/baildock/baildock/ledger"
-	"github.com/baildock/baildock/ledger/sqlite"
 )
 
 // What lies in a home.
@@ -30,6 +29,7 @@ const (
 	locksName       = "locks"
 	executionName   = "execution" // <attempt>/<generation>/ with the snapshots
 	projectionsName = "projections.db"
+	cachePrefix     = "ledger-cache-" // of a ledger on a cluster, then its name; disposable
 	ignoreName      = ".gitignore"
 )
 
@@ -99,34 +99,25 @@ func checkPrivate(dir string, info fs.FileInfo) error {
 	return nil
 }
 
-// ledgerPath is the file the ledger lies in.
-func ledgerPath(c *cli.Context, dir string) (string, error) {
-	named := c.String("ledger")
-	if named == "" {
-		return filepath.Join(dir, ledgerName), nil
-	}
-	if scheme, _, ok := strings.Cut(named, "://"); ok {
-		return "", usage("--ledger %q: this build has no %s backend", named, scheme).hint("name a file")
-	}
-	return filepath.Abs(named)
-}
-
 // reservedIn is what never enters a snapshot: home, ledger, keys and Docker socket in use.
 func reservedIn(c *cli.Context) ([]source.Reserved, error) {
 	dir, err := homeDir(c)
 	if err != nil {
 		return nil, err
 	}
-	path, err := ledgerPath(c, dir)
+	at, err := ledgerOf(c, dir)
 	if err != nil {
 		return nil, err
 	}
-	return []source.Reserved{
+	reserved := []source.Reserved{
 		{Kind: source.ReservedHome, Path: dir},
 		{Kind: source.ReservedKeys, Path: filepath.Join(dir, keysName)},
-		{Kind: source.ReservedLedger, Path: path},
 		{Kind: source.ReservedSocket, Path: strings.TrimPrefix(c.String("docker-socket"), "unix://")},
-	}, nil
+	}
+	if at.path != "" {
+		reserved = append(reserved, source.Reserved{Kind: source.ReservedLedger, Path: at.path})
+	}
+	return reserved, nil
 }
 
 // homeFile tells a home from others; its inode tells it from a copy of itself.
@@ -144,7 +135,7 @@ type home struct {
 	journal *journal.Journal
 	genesis evidence.LedgerOpened
 
-	ledgerPath string
+	ledgerDir string // where the ledger writes on this machine
 }
 
 // Actors, as every event names its writer.
@@ -166,21 +157,21 @@ func openHome(c *cli.Context, actor string, a access) (*home, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := ledgerPath(c, dir)
+	at, err := ledgerOf(c, dir)
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlite.Open(c.Context, path, sqlite.Options{MustExist: true})
+	store, err := at.open(c.Context, dir, true)
 	if err != nil {
-		return nil, ledgerFailure(path, err)
+		return nil, ledgerFailure(at, err)
 	}
-	h := &home{dir: dir, file: file, store: store, ledgerPath: path}
+	h := &home{dir: dir, file: file, store: store, ledgerDir: at.dir(dir)}
 	h.journal = journal.New(journal.Config{Ledger: store, Actor: actor})
 	if h.genesis, err = h.journal.Genesis(c.Context); err != nil {
-		return nil, errors.Join(ledgerFailure(path, err), store.Close())
+		return nil, errors.Join(ledgerFailure(at, err), store.Close())
 	}
 	if h.genesis.Ledger != file.Ledger {
-		err := fail(exitUsage, "ledger_other", "the ledger %q is %s; this home belongs to %s", path, h.genesis.Ledger, file.Ledger).
+		err := fail(exitUsage, "ledger_other", "the ledger %q is %s; this home belongs to %s", at, h.genesis.Ledger, file.Ledger).
 			hint("name the home that was made with this ledger: --home DIR")
 		return nil, errors.Join(err, store.Close())
 	}
@@ -214,18 +205,6 @@ func withOpened(c *cli.Context, actor string, a access, work func(*home) error) 
 		return errors.Join(err, fmt.Errorf("close the ledger: %w", closeErr))
 	}
 	return err
-}
-
-// ledgerFailure is a ledger that can't be opened.
-func ledgerFailure(path string, err error) error {
-	var form *sqlite.FormError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fail(exitUsage, "ledger_missing", "there is no ledger at %q", path).hint("baildock init makes one; --ledger names another")
-	case errors.As(err, &form):
-		return fail(exitUsage, "ledger_form", "%w", err)
-	}
-	return fail(exitInternal, "ledger_unreadable", "the ledger %q can't be opened: %w", path, err)
 }
 
 func readHomeFile(dir string) (homeFile, error) {

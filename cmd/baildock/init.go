@@ -18,7 +18,7 @@ import (
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/ledger"
-	"github.com/baildock/baildock/ledger/sqlite"
+	"github.com/baildock/baildock/ledger/kurrentdb"
 )
 
 func initCommand(p *program) *cli.Command {
@@ -120,11 +120,9 @@ func makeHome(c *cli.Context, dir string, f homeFile, origin string) (err error)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(tmp, ledgerName)
-	if c.String("ledger") != "" {
-		if path, err = ledgerPath(c, tmp); err != nil {
-			return err
-		}
+	at, err := ledgerOf(c, tmp)
+	if err != nil {
+		return err
 	}
 	public, err := bundle.FormatIdentity(bundle.IdentityOf(genesis))
 	if err != nil {
@@ -145,7 +143,7 @@ func makeHome(c *cli.Context, dir string, f homeFile, origin string) (err error)
 			return err
 		}
 	}
-	if err := openLedger(c.Context, path, genesis); err != nil {
+	if err := openLedger(c.Context, at, tmp, genesis); err != nil {
 		return err
 	}
 	if err := syncDir(tmp); err != nil {
@@ -190,17 +188,22 @@ func makeKeys(dir string, id evidence.LedgerID, origin string) (evidence.LedgerO
 }
 
 // openLedger makes the ledger with its genesis event.
-func openLedger(ctx context.Context, path string, g evidence.LedgerOpened) (err error) {
-	store, err := sqlite.Open(ctx, path, sqlite.Options{})
+func openLedger(ctx context.Context, at ledgerAt, home string, g evidence.LedgerOpened) (err error) {
+	store, err := at.open(ctx, home, false)
 	if err != nil {
-		return ledgerFailure(path, err)
+		return ledgerFailure(at, err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if cluster, ok := store.(*kurrentdb.Store); ok {
+		if err := cluster.Protect(ctx); err != nil {
+			return fail(exitInternal, "ledger_unprotected", "%w", err)
+		}
+	}
 	err = journal.New(journal.Config{Ledger: store, Actor: actorOperator}).Init(ctx, g)
 	var other *journal.OtherLedgerError
 	if errors.As(err, &other) {
-		return fail(exitUsage, "ledger_exists", "%q holds the ledger %s already; nothing was changed", path, other.Ledger).
-			hint("name a new file with --ledger")
+		return fail(exitUsage, "ledger_exists", "%q holds the ledger %s already; nothing was changed", at, other.Ledger).
+			hint("name a new file, or on a cluster another ?ledger=NAME, with --ledger")
 	}
 	return err
 }

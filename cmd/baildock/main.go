@@ -98,6 +98,7 @@ func (p *program) verbs() []*cli.Command {
 		queryCommand(p),
 		checkpointCommand(p),
 		auditCommand(p),
+		ledgerCommand(p),
 		exportCommand(p),
 		verifyCommand(p),
 		reportCommand(p),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -97,7 +96,7 @@ func (h *home) warden(c *cli.Context, e engine) (*warden.Warden, error) {
 	}
 	cfg := warden.Config{
 		Home: warden.Home{Dir: h.dir, ID: h.file.Home}, Journal: h.journal, Driver: e.driver,
-		Reserved: e.reserved, LedgerDir: filepath.Dir(h.ledgerPath), Local: sqlite.RefuseNetwork,
+		Reserved: e.reserved, LedgerDir: h.ledgerDir, Local: sqlite.RefuseNetwork,
 	}
 	if e.dog != nil {
 		cfg.Watchdog, cfg.Probe = e.dog, probe(e.driver, e.self)

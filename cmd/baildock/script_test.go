@@ -56,6 +56,7 @@ func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) 
 			"keyid": keyid,
 			"note":  noteOf,
 			"says":  says,
+			"peer":  peerOf,
 		},
 	})
 }

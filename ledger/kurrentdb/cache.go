@@ -153,7 +153,8 @@ func (c *cache) transact(f func() error) error {
 func (c *cache) take(arrivals []arrival) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.transact(func() error {
+	var damaged *ledger.DamagedError // what came before it is kept
+	err := c.transact(func() error {
 		if err := c.refresh(); err != nil {
 			return err
 		}
@@ -168,6 +169,9 @@ func (c *cache) take(arrivals []arrival) error {
 			default:
 				err = c.c.run("INSERT OR REPLACE INTO hidden (stream, why) VALUES (?, ?)", a.metaOf, a.why)
 			}
+			if errors.As(err, &damaged) {
+				return nil
+			}
 			if err != nil {
 				c.known = false
 				return err
@@ -175,6 +179,10 @@ func (c *cache) take(arrivals []arrival) error {
 		}
 		return nil
 	})
+	if err == nil && damaged != nil {
+		return damaged
+	}
+	return err
 }
 
 // refresh reads the tree's edge again if another process added events.

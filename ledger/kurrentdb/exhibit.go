@@ -34,10 +34,8 @@ func (x exhibit) Size(ctx context.Context) (uint64, error) {
 		return 0, x.explain(err)
 	}
 	size, err := x.cache.size()
-	select {
-	case <-x.follow.done:
+	if x.follow.ended() {
 		size++
-	default:
 	}
 	return size, err
 }
@@ -195,12 +193,8 @@ func (x exhibit) CheckStorage(ctx context.Context) error {
 		return err
 	}
 	defer x.leave()
-	stream, why, err := x.cache.hidden()
-	if err != nil {
-		return err
-	}
-	if stream != "" {
-		return &ledger.DamagedError{What: fmt.Sprintf("stream %s: %s", stream, why)}
+	if bad, err := x.hidden(ctx); err != nil || bad != nil {
+		return errors.Join(bad, x.explain(err))
 	}
 	if err := x.follow.damage(); err != nil {
 		return err

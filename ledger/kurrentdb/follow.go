@@ -26,6 +26,7 @@ type follower struct {
 	cursor  uint64        // the commit position up to which nothing was missed
 	started bool          // cursor counts
 	bad     error         // why the ledger can't be trusted
+	stuck   bool          // bad is an event it couldn't take, or a log that was replaced: it has ended
 	lastErr error         // why the last subscription ended
 }
 
@@ -59,6 +60,12 @@ func (f *follower) damage() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.bad
+}
+
+func (f *follower) ended() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stuck
 }
 
 // wait waits until cond holds. It fails when the ledger turns out damaged, or ctx ends: then the
@@ -103,7 +110,7 @@ func (f *follower) run() {
 		}
 		var damaged *ledger.DamagedError
 		if errors.As(err, &damaged) {
-			f.change(func() { f.bad = damaged })
+			f.change(func() { f.bad, f.stuck = damaged, true })
 			return
 		}
 		f.change(func() { f.lastErr = err })
@@ -213,17 +220,42 @@ func (f *follower) take(batch []arrival) error {
 			return err
 		}
 	}
-	var bad error
-	stream, why, err := f.s.cache.hidden()
+	bad, err := f.s.hidden(f.ctx)
 	if err != nil {
 		return err
-	}
-	if stream != "" {
-		bad = &ledger.DamagedError{What: fmt.Sprintf("stream %s: %s", stream, why)}
 	}
 	last := batch[len(batch)-1].position.Commit
 	f.change(func() { f.cursor, f.bad = max(f.cursor, last), bad })
 	return nil
+}
+
+// hidden is the damage of the first stream whose metadata hides events now. What arrived says where
+// to look: it may be history, and taken back since.
+func (s *Store) hidden(ctx context.Context) (damage, failure error) {
+	streams, err := s.cache.hidden()
+	if err != nil {
+		return nil, err
+	}
+	for _, stream := range streams {
+		ctx, cancel := s.limit(ctx)
+		r, err := s.readOne(ctx, "$$"+stream, esdb.Backwards, esdb.End{})
+		cancel()
+		why := ""
+		switch {
+		case err != nil && kindOf(err) == deleted:
+			why = "its metadata was deleted for ever (tombstone)"
+		case err != nil && kindOf(err) == notFound:
+			why = "its metadata hides events, and can't be read any more"
+		case err != nil:
+			return nil, err
+		case r != nil:
+			why = hides(r)
+		}
+		if why != "" {
+			return &ledger.DamagedError{What: fmt.Sprintf("stream %s: %s", stream, why)}, nil
+		}
+	}
+	return nil, nil
 }
 
 // resume finds the position to go on behind, and checks that the cluster still has the last event
@@ -249,7 +281,7 @@ func (f *follower) resume() (*esdb.Position, error) {
 			return &p.position, nil
 		}
 		// A node that lags, or one that doesn't know yet that it no longer leads, catches up.
-		if time.Since(start) > min(replaceAfter, f.s.opts.Patience) {
+		if time.Since(start) > min(replaceAfter, f.s.opts.Patience/3) {
 			break
 		}
 		f.s.link.abandon()

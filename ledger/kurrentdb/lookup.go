@@ -91,13 +91,13 @@ func (c *cache) last() (e ledger.Event, p place, ok bool, err error) {
 	return e, p, ok, err
 }
 
-// hidden is the first stream whose metadata hides events now.
-func (c *cache) hidden() (stream, why string, err error) {
+// hidden lists the streams whose metadata hid events when it last arrived.
+func (c *cache) hidden() (streams []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, err = c.c.one(func(s *sqlite3.Stmt) error { stream, why = s.ColumnText(0), s.ColumnText(1); return nil },
-		"SELECT stream, why FROM hidden ORDER BY stream LIMIT 1")
-	return stream, why, err
+	err = c.c.each(func(s *sqlite3.Stmt) error { streams = append(streams, s.ColumnText(0)); return nil },
+		"SELECT stream FROM hidden ORDER BY stream")
+	return streams, err
 }
 
 // read is a ledger.NodeReader.

@@ -140,3 +140,15 @@ func checkLedgerName(name string) error {
 	}
 	return nil
 }
+
+// Check tells what is wrong with a connection string, without connecting.
+func Check(address string) error {
+	_, err := parseURL(address)
+	return err
+}
+
+// LedgerName is the ledger that a connection string names, for a name of the cache's file.
+func LedgerName(address string) (string, error) {
+	t, err := parseURL(address)
+	return t.ledger, err
+}

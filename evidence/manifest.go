@@ -128,7 +128,8 @@ func (m Manifest) checkConflicts() error {
 }
 
 func parentOf(path string) string {
-	return path[:max(0, strings.LastIndexByte(path, '/'))]
+	dir, _ := SplitPath(path)
+	return dir
 }
 
 func (m Manifest) find(path string) (int, bool) {

@@ -85,10 +85,7 @@ func (r *linkResolver) follow(dir, target string) LinkFault {
 		if ReservedName(name) {
 			return LinkReserved
 		}
-		next := name
-		if dir != "" {
-			next = dir + "/" + name
-		}
+		next := JoinPath(dir, name)
 		if r.dirs[next] {
 			dir = next
 			continue

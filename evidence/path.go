@@ -43,6 +43,20 @@ func CheckComponent(name string) error {
 	return nil
 }
 
+// JoinPath is a name in a directory, "" being the root.
+func JoinPath(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// SplitPath returns the directory and the name of a clean relative path.
+func SplitPath(path string) (dir, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(0, i)], path[i+1:]
+}
+
 // ReservedName reports whether a path component names a tree that never enters a snapshot or a
 // workspace (req B7): `.git` and `.baildock*`, in any case and in every spelling that some
 // filesystem takes for them (the short names `git~1` and `baildo~1`, trailing dots and spaces, a

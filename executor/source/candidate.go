@@ -261,7 +261,7 @@ func (e *edited) copyFile(ctx context.Context, w io.Writer, x evidence.ManifestE
 type plain struct{ root *os.Root }
 
 func (p plain) file(e evidence.ManifestEntry) (io.WriteCloser, error) {
-	dir, _ := splitPath(e.Path)
+	dir, _ := evidence.SplitPath(e.Path)
 	if err := p.mkdir(dir); err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (p plain) file(e evidence.ManifestEntry) (io.WriteCloser, error) {
 }
 
 func (p plain) link(e evidence.ManifestEntry) error {
-	dir, _ := splitPath(e.Path)
+	dir, _ := evidence.SplitPath(e.Path)
 	if err := p.mkdir(dir); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (c *committed) visit(ctx context.Context, h plumbing.Hash, path string) err
 		if ledger && keys {
 			return refuse(CodeHoldsHome, path, "the commit holds a baildock home; remove it from the repository")
 		}
-		if err := c.visitEntry(ctx, e, join(path, e.name)); err != nil {
+		if err := c.visitEntry(ctx, e, evidence.JoinPath(path, e.name)); err != nil {
 			return err
 		}
 	}

@@ -70,14 +70,14 @@ func (d *differ) trees(a, b plumbing.Hash, path string, depth int) error {
 	}
 	for name, was := range before {
 		if is, ok := after[name]; !ok || is != was {
-			if err := d.entry(was, is, join(path, name), depth); err != nil {
+			if err := d.entry(was, is, evidence.JoinPath(path, name), depth); err != nil {
 				return err
 			}
 		}
 	}
 	for name, is := range after {
 		if _, ok := before[name]; !ok {
-			if err := d.entry(treeEntry{}, is, join(path, name), depth); err != nil {
+			if err := d.entry(treeEntry{}, is, evidence.JoinPath(path, name), depth); err != nil {
 				return err
 			}
 		}

@@ -138,7 +138,7 @@ func (d *directory) names(fd int, path string) ([]string, error) {
 }
 
 func (d *directory) visitName(ctx context.Context, fd int, dir, name string) error {
-	path := join(dir, name)
+	path := evidence.JoinPath(dir, name)
 	var st unix.Stat_t
 	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return refuse(unreadable(err), path, "it can't be looked at while the source is listed: %v", err)
@@ -298,7 +298,7 @@ func (d *directory) unchanged(fd int, path string) error {
 }
 
 func (d *directory) copyFile(ctx context.Context, w io.Writer, e evidence.ManifestEntry) error {
-	dir, name := splitPath(e.Path)
+	dir, name := evidence.SplitPath(e.Path)
 	parent, err := d.stack.enter(dir)
 	if err != nil {
 		return err

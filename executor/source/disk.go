@@ -54,7 +54,7 @@ func newDisk(parent int, name string) (*disk, error) {
 }
 
 func (d *disk) file(e evidence.ManifestEntry) (io.WriteCloser, error) {
-	dir, name := splitPath(e.Path)
+	dir, name := evidence.SplitPath(e.Path)
 	parent, err := d.stack.enter(dir)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (d *disk) file(e evidence.ManifestEntry) (io.WriteCloser, error) {
 }
 
 func (d *disk) link(e evidence.ManifestEntry) error {
-	dir, name := splitPath(e.Path)
+	dir, name := evidence.SplitPath(e.Path)
 	parent, err := d.stack.enter(dir)
 	if err != nil {
 		return err

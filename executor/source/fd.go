@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/baildock/baildock/evidence"
 )
 
 // fdFile is an open file without the runtime's poller, which costs more than copying a small
@@ -81,7 +83,7 @@ func (s *dirStack) enter(path string) (int, error) {
 			rest = path[len(top)+1:]
 		}
 		name, _, _ := strings.Cut(rest, "/")
-		next := join(top, name)
+		next := evidence.JoinPath(top, name)
 		fd, err := s.open(s.fds[len(s.fds)-1], name, next)
 		if err != nil {
 			return -1, err
@@ -115,17 +117,4 @@ func (s *dirStack) close() {
 		unix.Close(fd) //nolint:errcheck // read-only handles, or a copy that is thrown away
 	}
 	s.fds, s.paths = nil, nil
-}
-
-func join(dir, name string) string {
-	if dir == "" {
-		return name
-	}
-	return dir + "/" + name
-}
-
-// splitPath returns the directory and the name of a clean relative path.
-func splitPath(path string) (dir, name string) {
-	i := strings.LastIndexByte(path, '/')
-	return path[:max(0, i)], path[i+1:]
 }

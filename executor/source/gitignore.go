@@ -34,7 +34,7 @@ func (c *statusComparer) untracked(tracked map[string]bool, gitDir string) ([]st
 	m := ignoring{matcher: gitignore.NewMatcher(rules), dirs: map[string]bool{"": false}}
 	var out []string
 	for _, path := range candidates {
-		dir, _ := splitPath(path)
+		dir, _ := evidence.SplitPath(path)
 		if !m.directory(dir) && !m.matcher.Match(strings.Split(path, "/"), false) {
 			out = append(out, path)
 		}
@@ -52,7 +52,7 @@ func (m ignoring) directory(dir string) bool {
 	if known, ok := m.dirs[dir]; ok {
 		return known
 	}
-	parent, _ := splitPath(dir)
+	parent, _ := evidence.SplitPath(dir)
 	ignored := m.directory(parent) || m.matcher.Match(strings.Split(dir, "/"), true)
 	m.dirs[dir] = ignored
 	return ignored
@@ -72,14 +72,14 @@ func (c *statusComparer) ignoreRules(gitDir string) ([]gitignore.Pattern, error)
 	rules = append(rules, parseIgnore(text, nil)...)
 	var files []Listed
 	for _, e := range c.listing.Entries {
-		if _, name := splitPath(e.Path); name == ignoreName && e.Type == evidence.EntryFile {
+		if _, name := evidence.SplitPath(e.Path); name == ignoreName && e.Type == evidence.EntryFile {
 			files = append(files, e)
 		}
 	}
 	// A directory's rules come before those of what it holds.
 	slices.SortStableFunc(files, func(a, b Listed) int { return strings.Count(a.Path, "/") - strings.Count(b.Path, "/") })
 	for _, e := range files {
-		dir, name := splitPath(e.Path)
+		dir, name := evidence.SplitPath(e.Path)
 		if e.Size > maxIgnoreFile {
 			return nil, refuse(CodeTooLarge, "", "a %s of %d bytes, at most %d", ignoreName, e.Size, maxIgnoreFile)
 		}

@@ -146,7 +146,7 @@ func (c *statusComparer) flatten(h plumbing.Hash, dir string, depth int, into ma
 		if e, b, err = nextTreeEntry(b); err != nil {
 			return corrupt(h, err)
 		}
-		path := join(dir, e.name)
+		path := evidence.JoinPath(dir, e.name)
 		if e.mode == gitTree {
 			if err := c.flatten(e.hash, path, depth+1, into); err != nil {
 				return err
@@ -227,7 +227,7 @@ func (c *statusComparer) blob(now Listed) (plumbing.Hash, error) {
 	if c.hashed += now.Size; c.hashed > maxStatusHash {
 		return plumbing.ZeroHash, refuse(CodeTooLarge, "", "more than %d bytes would have to be read: run git status once, which refreshes the index", maxStatusHash)
 	}
-	dir, name := splitPath(now.Path)
+	dir, name := evidence.SplitPath(now.Path)
 	err := c.copyInto(h, dir, name)
 	return plumbing.Hash(h.Sum(nil)), err
 }

@@ -106,7 +106,7 @@ func (d *directory) reach(path string) (int, error) {
 	fd, err := d.reopen(d.stack.fds[0], ".", "")
 	for at := ""; err == nil && at != path; {
 		name, _, _ := strings.Cut(strings.TrimPrefix(path[len(at):], "/"), "/")
-		at = join(at, name)
+		at = evidence.JoinPath(at, name)
 		var next int
 		next, err = d.reopen(fd, name, at)
 		unix.Close(fd) //nolint:errcheck // a read-only handle
@@ -118,7 +118,7 @@ func (d *directory) reach(path string) (int, error) {
 // Read writes exactly the bytes of a listed file of this directory, or fails. The buffer is the
 // worker's own.
 func (o *Opened) Read(ctx context.Context, w io.Writer, name string, buf []byte) error {
-	return o.tree.copyFrom(ctx, w, o.fd, name, join(o.path, name), buf)
+	return o.tree.copyFrom(ctx, w, o.fd, name, evidence.JoinPath(o.path, name), buf)
 }
 
 // Close proves that the directory's path still leads to what was listed, and closes it.

@@ -100,7 +100,7 @@ func (c *capture) read(ctx context.Context, opened func(path string)) error {
 			return err
 		}
 		for _, i := range j.files {
-			_, name := splitPath(entries[i].Path)
+			_, name := evidence.SplitPath(entries[i].Path)
 			w.sum.Reset()
 			if opened != nil {
 				opened(entries[i].Path)

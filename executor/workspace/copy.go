@@ -29,7 +29,7 @@ func jobsOf(l *source.Listing) []job {
 		if e.Type != evidence.EntryFile {
 			continue
 		}
-		dir, _ := splitPath(e.Path)
+		dir, _ := evidence.SplitPath(e.Path)
 		j, open := at[dir]
 		if !open || len(jobs[j].files) == filesPerJob {
 			j = len(jobs)
@@ -157,7 +157,7 @@ func (c *copier) files(ctx context.Context, root *os.Root, w *worker, j job) (er
 	}
 	defer into.Close() //nolint:errcheck // a read-only handle
 	for _, i := range j.files {
-		if err := c.file(ctx, from, int(into.Fd()), w, i); err != nil {
+		if err := c.file(ctx, from, into, w, i); err != nil {
 			return err
 		}
 	}
@@ -176,36 +176,36 @@ func openUnder(root *os.Root, dir string) (*os.File, error) {
 	return f, nil
 }
 
-func (c *copier) file(ctx context.Context, from *source.Opened, into int, w *worker, i int) error {
+func (c *copier) file(ctx context.Context, from *source.Opened, into *os.File, w *worker, i int) error {
 	e := c.listing.Entries[i]
-	_, name := splitPath(e.Path)
+	_, name := evidence.SplitPath(e.Path)
 	if c.hooks.opened != nil {
 		c.hooks.opened(e.Path)
 	}
-	fd, err := unix.Openat(into, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	f, err := createIn(into, name)
 	if err != nil {
-		return fmt.Errorf("create %q in the workspace: %w", e.Path, err)
+		return fmt.Errorf("copy %q: %w", e.Path, err)
 	}
 	w.sum.Reset()
-	out := sink{fd: fd, sum: w.sum, keep: c.texts.place(e.Size), read: c.hooks.read, path: e.Path}
+	out := sink{file: f, sum: w.sum, keep: c.texts.place(e.Size), read: c.hooks.read, path: e.Path}
 	err = from.Read(ctx, &out, name, w.buf)
 	if err == nil {
 		err = c.texts.settle(i, &out)
 	}
 	// Bits after bytes: writing would clear none we keep, and the umask has had its say.
 	if err == nil {
-		err = unix.Fchmod(fd, c.entries[i].Mode)
+		err = unix.Fchmod(int(f.Fd()), c.entries[i].Mode)
 	}
 	if err == nil {
-		err = unix.UtimesNanoAt(into, name, timesOf(e.ModTime), unix.AT_SYMLINK_NOFOLLOW)
+		err = unix.UtimesNanoAt(int(into.Fd()), name, timesOf(e.ModTime), unix.AT_SYMLINK_NOFOLLOW)
 	}
 	w.sum.Sum(c.entries[i].SHA256[:0])
-	return errors.Join(err, unix.Close(fd))
+	return errors.Join(err, f.Close())
 }
 
 // sink takes one file's bytes once: into its digest, its copy, and if it is a text into the texts kept.
 type sink struct {
-	fd   int
+	file *os.File
 	sum  hash.Hash
 	keep kept
 	read func(path string)
@@ -217,15 +217,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	if err := s.keep.write(p); err != nil {
 		return 0, err
 	}
-	for done := 0; done < len(p); {
-		n, err := unix.Write(s.fd, p[done:])
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return done, fmt.Errorf("write the copy: %w", err)
-		}
-		done += n
+	if n, err := s.file.Write(p); err != nil {
+		return n, fmt.Errorf("write the copy: %w", err)
 	}
 	if s.read != nil {
 		s.read(s.path)

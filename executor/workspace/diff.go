@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
-	"golang.org/x/sys/unix"
 
 	"github.com/baildock/baildock/evidence"
 )
@@ -153,15 +152,8 @@ func (w *Workspace) was(path string, s *evidence.EntryState) (b []byte, opaque s
 		return nil, "no text before", nil
 	}
 	b = make([]byte, s.Size)
-	for done := 0; done < len(b); {
-		n, err := unix.Pread(int(w.texts.file.Fd()), b[done:], w.texts.at[i]+int64(done))
-		if err != nil && err != unix.EINTR {
-			return nil, "", fmt.Errorf("read %q as it was: %w", path, err)
-		}
-		if n == 0 && err == nil {
-			return nil, "", fmt.Errorf("read %q as it was: %w", path, io.ErrUnexpectedEOF)
-		}
-		done += max(n, 0)
+	if _, err := w.texts.file.ReadAt(b, w.texts.at[i]); err != nil {
+		return nil, "", fmt.Errorf("read %q as it was: %w", path, err)
 	}
 	if evidence.SumContent(b) != s.SHA256 {
 		return nil, "", fmt.Errorf("read %q as it was: what was kept isn't what was there", path)
@@ -180,7 +172,7 @@ func (w *Workspace) is(ctx context.Context, path string, s *evidence.EntryState)
 	if s.Size > maxDiffFile {
 		return nil, "too large to show", nil
 	}
-	dir, name := splitPath(path)
+	dir, name := evidence.SplitPath(path)
 	opened, err := w.captured.listing.Open(dir)
 	if err != nil {
 		return nil, "", asCapture(err)

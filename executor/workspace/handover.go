@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/baildock/baildock/evidence"
 )
 
 // HandOver gives the workspace, not the evidence, to the user the agent runs as (req N3). As root it
@@ -27,7 +29,7 @@ func (w *Workspace) HandOver(uid, gid int) error {
 	defer root.Close() //nolint:errcheck // a read-only handle
 	byDir := map[string][]string{}
 	for _, e := range w.Baseline.Manifest.Entries {
-		dir, name := splitPath(e.Path)
+		dir, name := evidence.SplitPath(e.Path)
 		byDir[dir] = append(byDir[dir], name)
 	}
 	for dir, names := range byDir {
@@ -49,7 +51,7 @@ func chownIn(root *os.Root, dir string, names []string, uid, gid int) error {
 	defer f.Close() //nolint:errcheck // a read-only handle
 	for _, name := range names {
 		if err := unix.Fchownat(int(f.Fd()), name, uid, gid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return fmt.Errorf("hand %q of the workspace over: %w", joinPath(dir, name), err)
+			return fmt.Errorf("hand %q of the workspace over: %w", evidence.JoinPath(dir, name), err)
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func many(n int) func(testing.TB, string) {
 	}
 }
 
-// Each tree holds d/f besides, so that there are 2 entries more than a case makes.
+// Each tree holds d/f besides.
 var corpus = []hostile{
 	{"fifo", func(t testing.TB, dir string) { require.NoError(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644)) }, source.CodeSpecialFile, CaptureSpecial},
 	{"socket", func(t testing.TB, dir string) {
@@ -153,8 +153,6 @@ var corpus = []hostile{
 	{"file of 64 MiB and a byte", sparse(1, evidence.MaxWorkspaceFile+1), source.CodeFileTooLarge, CaptureTooLarge},
 	{"sparse file of 8 TiB", sparse(1, 8<<40), source.CodeFileTooLarge, CaptureTooLarge},
 	{"more than 1 GiB in all", sparse(17, evidence.MaxWorkspaceFile), source.CodeTooLarge, CaptureTooLarge},
-	{"100,000 entries", many(evidence.MaxWorkspaceEntries - 2), "", CaptureTooLarge}, // the workspace holds the marker, too
-	{"100,001 entries", many(evidence.MaxWorkspaceEntries - 1), source.CodeTooManyFiles, CaptureTooLarge},
 }
 
 // memory makes a directory where a hundred thousand names and 17 sparse files cost little.
@@ -236,4 +234,32 @@ func TestHostileWorkspaces(t *testing.T) {
 	}
 	t.Logf("hostile workspaces: %d cases, %d refused", len(corpus), refusals)
 	require.Greater(t, refusals, 30)
+}
+
+// Exactly 100,000 entries are copied and captured; one more is refused on either side.
+//
+// req O6
+func TestHundredThousandEntries(t *testing.T) {
+	root := hostileTree(t, many(evidence.MaxWorkspaceEntries-2))
+	parent := filepath.Join(memory(t), "execution")
+	require.NoError(t, os.Mkdir(parent, 0o700))
+	r := Request{Root: root, Parent: parent, Writable: evidence.WritablePaths{"."}}
+	w, err := Prepare(t.Context(), r)
+	require.NoError(t, err)
+	require.Len(t, w.Baseline.Manifest.Entries, evidence.MaxWorkspaceEntries)
+	require.Empty(t, captured(t, w))
+	u, err := w.Usage()
+	require.NoError(t, err)
+	require.EqualValues(t, evidence.MaxWorkspaceEntries, u.Entries)
+	require.Empty(t, u.Broken, "exactly the bound")
+
+	writeAll(t, w.Dir, map[string]string{"one more": ""})
+	capturedCode(t, w, CaptureTooLarge)
+	u, err = w.Usage()
+	require.NoError(t, err)
+	require.Equal(t, BoundEntries, u.Broken)
+	require.NoError(t, w.Remove())
+
+	writeAll(t, root, map[string]string{"one more": ""})
+	refused(t, r, source.CodeTooManyFiles)
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 // texts keeps small text files as they were, one after the other in one file, so that a diff needs
@@ -56,17 +54,11 @@ func (k *kept) write(p []byte) error {
 		k.file = nil
 		return nil
 	}
-	for len(p) > 0 {
-		n, err := unix.Pwrite(int(k.file.Fd()), p, k.at+k.done)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("keep the text as it was: %w", err)
-		}
-		k.done += int64(n)
-		p = p[n:]
+	n, err := k.file.WriteAt(p, k.at+k.done)
+	if err != nil {
+		return fmt.Errorf("keep the text as it was: %w", err)
 	}
+	k.done += int64(n)
 	return nil
 }
 

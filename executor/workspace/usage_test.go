@@ -53,24 +53,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestUsageCountsEntries(t *testing.T) {
-	root := filepath.Join(memory(t), "source")
-	require.NoError(t, os.Mkdir(root, 0o755))
-	parent := filepath.Join(memory(t), "execution")
-	require.NoError(t, os.Mkdir(parent, 0o700))
-	w, err := Prepare(t.Context(), Request{Root: root, Parent: parent, Writable: evidence.WritablePaths{"."}})
-	require.NoError(t, err)
-	many(evidence.MaxWorkspaceEntries)(t, w.Dir)
-	u, err := w.Usage()
-	require.NoError(t, err)
-	require.Empty(t, u.Broken, "exactly the bound")
-	require.NoError(t, os.Mkdir(filepath.Join(w.Dir, "one more"), 0o755))
-	u, err = w.Usage()
-	require.NoError(t, err)
-	require.Equal(t, BoundEntries, u.Broken)
-	require.NoError(t, w.Remove())
-}
-
 // Counting while an agent makes, moves and deletes everything it can is never an error.
 func TestUsageWhileEverythingChanges(t *testing.T) {
 	w := prepare(t, sourceOf(t, map[string]string{"a": "x"}))

@@ -41,6 +41,7 @@ var decoders = [][3]string{
 	{"evidence", "ParseBundleKey", "export/bundle/FuzzParseKey"},
 	{"evidence", "ParseCheckpointKey", "export/bundle/FuzzParseIdentity"},
 	{"evidence/candidate", "Parse", "FuzzParse"},
+	{"evidence/containment", "Parse", "FuzzParse"},
 	{"export/bundle", "Unmarshal", "FuzzUnmarshal"},
 	{"export/bundle", "UnmarshalEnvelope", "FuzzUnmarshalEnvelope"},
 	{"export/bundle", "ParseIdentity", "FuzzParseIdentity"},

@@ -1,0 +1,34 @@
+package containment_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/baildock/baildock/evidence/containment"
+)
+
+// FuzzParse: what is accepted is written again as it was.
+func FuzzParse(f *testing.F) {
+	stored, err := filepath.Glob(filepath.Join("testdata", "*.json"))
+	require.NoError(f, err)
+	for _, path := range stored {
+		b, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	for _, s := range []string{"", "{}", "{}{}", `{"schema":null}`, "["} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := containment.Parse(b)
+		if err != nil {
+			return
+		}
+		again, err := e.Marshal()
+		require.NoError(t, err)
+		require.Equal(t, string(b), string(again))
+	})
+}

@@ -146,6 +146,8 @@ func run(verb string, args []string) error {
 	case "late":
 		time.Sleep(time.Second)
 		fmt.Println("late")
+	case "agent":
+		return agent(args)
 	case "report":
 		return warden.ProbeSelf(os.Stdout)
 	default:

@@ -17,8 +17,9 @@
 //
 // On disk, below a private parent:
 //
-//	<random>/workspace/            the agent's; the only directory that is mounted
+//	<random>/workspace/               the agent's; the only directory that is mounted
 //	<random>/evidence/baseline.cbor   the manifest of what was there before
+//	<random>/evidence/origin.json     git's commit, branch and status of the source, and what stayed behind
 //	<random>/evidence/ownership.json  what belongs to whom, in portable roles
 //	<random>/evidence/texts           the texts as they were, for diffs
 //

@@ -21,6 +21,7 @@ const (
 	evidenceName  = "evidence"
 	baselineName  = "baseline.cbor"
 	ownershipName = "ownership.json"
+	originName    = "origin.json"
 	textsName     = "texts"
 )
 
@@ -271,7 +272,10 @@ func (w *Workspace) fill(ctx context.Context, r Request, l *source.Listing) erro
 	if err := w.keep(baselineName, encoded); err != nil {
 		return err
 	}
-	return w.keep(ownershipName, w.Ownership.Marshal())
+	if err := w.keep(ownershipName, w.Ownership.Marshal()); err != nil {
+		return err
+	}
+	return w.keep(originName, b.origin())
 }
 
 // keep writes a file of the evidence directory.

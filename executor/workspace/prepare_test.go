@@ -153,6 +153,10 @@ func TestPrepareNotesGit(t *testing.T) {
 	require.Equal(t, "refs/heads/main", g.Branch)
 	require.Empty(t, g.Unavailable)
 	require.Equal(t, []source.StatusLine{{Index: ' ', Worktree: 'M', Path: "a"}, {Index: '?', Worktree: '?', Path: "new"}}, g.Status)
+	kept, err := os.ReadFile(filepath.Join(w.Evidence, "origin.json"))
+	require.NoError(t, err)
+	require.Equal(t, `{"version":1,"git":{"head":"`+g.Head+`","branch":"refs/heads/main","status":[" M \"a\"","?? \"new\""],"more":0},`+
+		`"skipped":[{"path":"\".git\"","why":"reserved_name"}],"stripped":0}`+"\n", string(kept))
 	require.NoDirExists(t, filepath.Join(w.Dir, ".git"))
 	require.FileExists(t, filepath.Join(w.Dir, "x.o"), "an ignored file is part of the directory")
 

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/containment"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/verify"
 )
@@ -32,6 +33,8 @@ type inspection struct {
 	Blobs      []blobView        `json:"blobs"`
 	Missing    []bundle.Missing  `json:"missing"`
 	Schemas    []bundle.Schema   `json:"schemas"`
+
+	Containment []containment.Evidence `json:"containment"` // of each judged attempt, if its history folds
 }
 
 type headerView struct {
@@ -94,7 +97,7 @@ func takeApart(file []byte) (inspection, error) {
 		Header:  headerView{h.Alg, h.ContentType, h.KeyID, h.Claims.Issuer, h.Claims.Subject},
 		Ledger:  b.Ledger.ID, Origin: b.Ledger.Origin, At: b.At, Checkpoint: string(b.Checkpoint),
 		Streams: []streamView{}, Blobs: []blobView{}, Missing: append([]bundle.Missing{}, b.Missing...),
-		Schemas: append([]bundle.Schema{}, b.Schemas...),
+		Schemas: append([]bundle.Schema{}, b.Schemas...), Containment: []containment.Evidence{},
 	}
 	for _, s := range b.Streams {
 		events, err := s.Open()
@@ -106,6 +109,9 @@ func takeApart(file []byte) (inspection, error) {
 			sv.Events = append(sv.Events, viewEvent(e))
 		}
 		v.Streams = append(v.Streams, sv)
+	}
+	for _, a := range verify.Verify(file, verify.Policy{}).Attempts {
+		v.Containment = append(v.Containment, a.Containment)
 	}
 	for _, blob := range b.Blobs {
 		v.Blobs = append(v.Blobs, blobView{blob.Digest, len(blob.Data)})
@@ -129,6 +135,10 @@ func (v inspection) text() string {
 	}
 	for _, blob := range v.Blobs {
 		line("blob       %s %d bytes", blob.Digest, blob.Bytes)
+	}
+	for _, c := range v.Containment {
+		line("containment %s", c.Attempt)
+		line("  %s", c.JSON())
 	}
 	for _, m := range v.Missing {
 		line("missing    %s %s %s", m.Digest, m.Class, m.Why)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor/config"
 )
 
 // maxRecipeFile bounds a recipe file: the text limits of a recipe, JSON escapes included.
@@ -85,6 +86,10 @@ func loadRecipe(path string) (command, error) {
 		return fail(exitUsage, "recipe_file", "recipe file %q: %w", path, err).
 			hint("baildock recipe new writes a file to start from")
 	}
+	if config.Detect(b) { // containment never applies silently elsewhere (req N8)
+		return command{}, fail(exitUsage, "recipe_contained", "%q is the configuration of a contained run, which nothing here would contain that way", path).
+			hint("run it with baildock contained-run, or write a recipe with baildock recipe new")
+	}
 	if err := checkKeys(b); err != nil {
 		return command{}, refuse(err)
 	}
@@ -92,9 +97,6 @@ func loadRecipe(path string) (command, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		if isContained(b) {
-			return command{}, fail(exitUsage, "recipe_contained", "%q configures a contained run, which is no recipe", path)
-		}
 		return command{}, refuse(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -139,16 +141,6 @@ func (f limitsFile) limits() (evidence.Limits, error) {
 		}
 	}
 	return l, nil
-}
-
-// isContained tells a contained-run configuration, which never applies here by accident (req N8).
-func isContained(b []byte) bool {
-	var config map[string]json.RawMessage
-	if json.Unmarshal(b, &config) != nil {
-		return false
-	}
-	_, found := config["contained_execution"]
-	return found
 }
 
 // checkKeys refuses JSON in which an object repeats a key: the decoder would take the last.

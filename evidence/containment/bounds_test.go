@@ -1,6 +1,7 @@
 package containment_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/containment"
 	"github.com/baildock/baildock/evidence/evidencetest"
+	"github.com/baildock/baildock/schemas"
 )
 
 // largest is a run with as much to say as events can hold.
@@ -91,7 +93,7 @@ func TestRefused(t *testing.T) {
 		if name == "large as a whole" || name == "text that's broken" {
 			continue // JSON Schema counts no bytes, and JSON holds no broken text
 		}
-		b := containment.Encode(e)
+		b := e.JSON()
 		require.Error(t, valid(t, s, b), name)
 		_, err = containment.Parse(b)
 		require.Error(t, err, name)
@@ -112,4 +114,24 @@ func many(n int) []string {
 		all[i] = strings.Repeat("x", 500)
 	}
 	return all
+}
+
+// Schemas stand alone; those that hold the object hold all of it.
+func TestSchemasAgree(t *testing.T) {
+	defs := func(name string) map[string]any {
+		s, err := schemas.Find(name)
+		require.NoError(t, err)
+		var doc struct {
+			Defs map[string]any `json:"$defs"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(s.Text), &doc))
+		return doc.Defs
+	}
+	own := defs("containment-evidence")
+	require.NotEmpty(t, own)
+	for _, name := range []string{"verify", "inspect"} {
+		for def, want := range own {
+			require.Equal(t, want, defs(name)[def], "%s in %s", def, name)
+		}
+	}
 }

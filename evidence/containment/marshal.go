@@ -19,10 +19,11 @@ func (e Evidence) Marshal() ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	return e.encode(), nil
+	return e.JSON(), nil
 }
 
-func (e Evidence) encode() []byte {
+// JSON is the canonical JSON, unchecked: of what Of made it is within its bounds.
+func (e Evidence) JSON() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -49,7 +50,7 @@ func Parse(b []byte) (Evidence, error) {
 	if err := e.Check(); err != nil {
 		return Evidence{}, err
 	}
-	if !bytes.Equal(e.encode(), b) {
+	if !bytes.Equal(e.JSON(), b) {
 		return Evidence{}, errors.New("containment evidence is not in its canonical form")
 	}
 	return e, nil
@@ -115,7 +116,7 @@ func (e Evidence) Check() error {
 	if err := bounded(reflect.ValueOf(e), "", 1); err != nil {
 		return fmt.Errorf("containment evidence: %w", err)
 	}
-	if n := len(e.encode()); n > MaxBytes {
+	if n := len(e.JSON()); n > MaxBytes {
 		return fmt.Errorf("containment evidence of %d bytes exceeds %d", n, MaxBytes)
 	}
 	return nil
@@ -168,7 +169,7 @@ func (e *Evidence) fit() {
 		cut(&e.Preflight.Checks, &e.Preflight.Omitted, checks, most)
 		cut(&e.Controls.List, &e.Controls.Omitted, controls, most)
 		cut(&e.Cleanup.Containers, &e.Cleanup.Omitted, containers, most)
-		if most == 0 || len(e.encode()) <= MaxBytes {
+		if most == 0 || len(e.JSON()) <= MaxBytes {
 			return
 		}
 	}

@@ -14,7 +14,7 @@ const absent Shown = "missing from the bundle"
 
 func attemptPart(a verify.Attempt) Part {
 	p := Part{Kind: "attempt", Title: "Attempt " + field(string(a.Attempt))}
-	p.add(result(a), subject(a), recipe(a))
+	p.add(result(a), containmentSection(a.Containment), subject(a), recipe(a))
 	if a.Environment != nil && len(a.Environment.Vars) > 0 {
 		p.add(environment(*a.Environment))
 	}

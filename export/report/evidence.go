@@ -23,7 +23,7 @@ func evidencePart(r verify.Report) Part {
 		s := Section{Key: of.key, Title: of.title}
 		for _, c := range r.Claims {
 			if c.Claim == of.claims {
-				s.fact(c.ID, say("%s", c.Text))
+				s.fact(string(c.ID), say("%s", c.Text))
 			}
 		}
 		if len(s.Facts) > 0 {

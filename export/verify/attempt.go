@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/containment"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/ledger"
 )
@@ -28,6 +29,8 @@ type Attempt struct {
 	Change       *ChangeSeen           `json:"change,omitempty"`
 	Timeline     []EventSeen           `json:"timeline,omitempty"`
 	Details      []DetailSeen          `json:"details,omitempty"`
+
+	Containment containment.Evidence `json:"containment"` // a view of the same events and blobs
 }
 
 // ControlSeen is one control, by name, with what was found.
@@ -124,6 +127,7 @@ func (v *verification) describeOne(j *judged) Attempt {
 		a.Output = []OutputSeen{v.outputSeen("stdout", o.Stdout), v.outputSeen("stderr", o.Stderr)}
 	}
 	a.Change = v.changeSeen(j)
+	a.Containment = containment.Of(&j.fold, v.containmentBlobs(j, a))
 	for _, e := range j.events {
 		a.Timeline = append(a.Timeline, EventSeen{Index: e.Index, Version: e.Version, Type: e.Type, Time: e.Time, Actor: e.Meta.Actor})
 		for _, m := range bundle.Mentions(e.Payload) {
@@ -134,6 +138,17 @@ func (v *verification) describeOne(j *judged) Attempt {
 		}
 	}
 	return a
+}
+
+// containmentBlobs is what of an attempt's blobs is held and opens what the events hold.
+func (v *verification) containmentBlobs(j *judged, a Attempt) containment.Blobs {
+	b := containment.Blobs{Recipe: a.Recipe, Environment: a.Environment}
+	if i := j.fold.Isolation; i != nil {
+		if values, held, err := v.valuesOf(i.Controls, i.Values); err == nil && held {
+			b.Values = values
+		}
+	}
+	return b
 }
 
 func listed[T any](s []T) []T { return append([]T{}, s...) }

@@ -99,8 +99,8 @@ type Report struct {
 
 	Changes []evidence.ChangeID `json:"changes,omitempty"` // judged themselves, with or without attempts
 
-	Admissions []Admission `json:"admissions,omitempty"` // approvals and integrations of the judged attempts' contexts, and of the judged changes
-	Claims     []Statement `json:"claims"`
+	Admissions []Admission          `json:"admissions,omitempty"` // approvals and integrations of the judged attempts' contexts, and of the judged changes
+	Claims     []evidence.Statement `json:"claims"`
 }
 
 // Keys are fingerprints: the SHA-256 of each SubjectPublicKeyInfo.

@@ -58,7 +58,7 @@ func verifyUnder(file []byte, policy Policy) Report {
 	v := &verification{policy: policy, report: &r, streams: map[string][]bundle.Placed{}}
 	v.run(file)
 	r.conclude(policy)
-	r.Claims = statements(&r)
+	r.Claims = r.showing().Statements()
 	return r
 }
 

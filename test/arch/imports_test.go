@@ -68,9 +68,9 @@ var mayImport = map[string][]string{
 
 	"export/bundle":     {"evidence", "ledger", "cbor", "go-cose"},
 	"export":            {"export/bundle", "evidence/journal", "evidence", "ledger", "schemas", "sigstore", "go-cose"},
-	"export/verify":     {"export/bundle", "evidence/journal", "evidence", "ledger", "ledger/witness", "schemas", "go-cose"},
+	"export/verify":     {"export/bundle", "evidence/journal", "evidence", "evidence/containment", "ledger", "ledger/witness", "schemas", "go-cose"},
 	"export/exporttest": {"export", "export/bundle", "evidence", "evidence/evidencetest", "evidence/journal", "ledger", "ledger/ledgertest"},
-	"export/report":     {"export/verify", "evidence"},
+	"export/report":     {"export/verify", "evidence", "evidence/containment"},
 
 	"cmd/baildock":   {"anything"},
 	"examples/agent": {},

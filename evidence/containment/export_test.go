@@ -1,4 +1,0 @@
-package containment
-
-// Encode writes an object without looking at it.
-func Encode(e Evidence) []byte { return e.encode() }

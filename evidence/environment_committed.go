@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // EnvCommitment is an entry whose value is nowhere kept: a salted digest that an auditor can open
@@ -58,8 +59,8 @@ func CommitEnv(nonce *Nonce, openings []EnvOpening) (Environment, []EnvSalt, err
 // checkCommittedValue says what is wrong with a value, never the value (req L3).
 func checkCommittedValue(v string) error {
 	switch {
-	case len(v) > MaxCommitted:
-		return fmt.Errorf("is %d bytes; at most %d are allowed", len(v), MaxCommitted)
+	case utf8.RuneCountInString(v) > MaxCommitted:
+		return fmt.Errorf("is %d characters; at most %d are allowed", utf8.RuneCountInString(v), MaxCommitted)
 	case strings.ContainsFunc(v, unicode.IsControl):
 		return fmt.Errorf("holds a control character")
 	}

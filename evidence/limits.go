@@ -38,7 +38,7 @@ const (
 	MaxChecks    = 64  // checks of one preflight, or of one workspace policy
 	MaxHostID    = 1<<31 - 1
 
-	MaxCommitted = 4096 // bytes of one committed value
+	MaxCommitted = 4096 // characters of one committed value
 )
 
 // commandRanges are the bounds of `command/v1` (req A7). Both ends are allowed.

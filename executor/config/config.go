@@ -9,38 +9,14 @@ import (
 // the copy) has no field.
 type Config struct {
 	Image       Image
-	Platform    Platform
-	Network     Network
+	Platform    evidence.Platform
+	Network     evidence.Network
 	UID, GID    uint32 // from 1
 	Limits      evidence.Limits
 	Writable    evidence.WritablePaths // what the agent may write to in its copy
 	Environment []Variable             // in the file's order
 	Policy      *evidence.WorkspacePolicy
 }
-
-// Platform is where the run claims to be contained.
-type Platform string
-
-const (
-	PlatformEngine  Platform = "linux-docker-engine"
-	PlatformDesktop Platform = "docker-desktop-experimental" // only ever a reduced claim
-)
-
-// Reductions are those the platform accepts by being named.
-func (p Platform) Reductions() []evidence.Reduction {
-	if p == PlatformDesktop {
-		return []evidence.Reduction{evidence.ReducedDesktop}
-	}
-	return nil
-}
-
-// Network is what the run is connected to.
-type Network string
-
-const (
-	NetworkNone   Network = "none"
-	NetworkBridge Network = "bridge" // the daemon's ordinary bridge: nothing about it restricts egress
-)
 
 // Source says where a variable's value comes from.
 type Source string
@@ -76,10 +52,17 @@ func (v Value) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // Fixed are the variables every contained run gets, sorted by name; a file can't change them (req L4).
 func Fixed() []evidence.EnvVar {
-	return []evidence.EnvVar{
-		{Name: "HOME", Value: "/tmp/baildock-home"},
-		{Name: "LANG", Value: "C.UTF-8"},
-		{Name: "LC_ALL", Value: "C.UTF-8"},
-		{Name: "PATH", Value: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	profile, err := evidence.ProfileByName(evidence.ProfileContained)
+	if err != nil {
+		panic(err) // built in
 	}
+	return profile.Environment
+}
+
+// Accepted are the reductions that a file accepts by naming its platform.
+func (c Config) Accepted() []evidence.Reduction {
+	if c.Platform == evidence.PlatformDesktop {
+		return []evidence.Reduction{evidence.ReducedDesktop}
+	}
+	return nil
 }

@@ -21,7 +21,7 @@ const (
 	// reservedName steers a loader, a client, a daemon or what the profile fixes.
 	reservedName = `^(DOCKER|COMPOSE|BUILDKIT|DYLD|LD|BAILDOCK|MALLOC|BASH_FUNC)_` +
 		`|(PATH|CONFIG|CONFIG_FILE|CONFIG_DIR|SOCKET|SOCK|RUNTIME|RUNTIME_DIR|HOME|CREDENTIAL_STORE|CREDENTIALS_STORE|CREDSTORE|CREDS_STORE|CA_BUNDLE|CA_CERTS)$` +
-		`|^(LANG|LC_ALL|TMPDIR|HOSTNAME|KUBECONFIG|CONTAINER_HOST|SSL_CERT_FILE|SSL_CERT_DIR|GIT_SSL_CAINFO` +
+		`|^(LANG|LC_ALL|HOSTNAME|KUBECONFIG|CONTAINER_HOST|SSL_CERT_FILE|SSL_CERT_DIR|GIT_SSL_CAINFO` +
 		`|GLIBC_TUNABLES|BASH_ENV|ENV|PROMPT_COMMAND|SHELLOPTS|BASHOPTS|PS4|IFS|ZDOTDIR|PERL5OPT|PERL5LIB|PYTHONSTARTUP|RUBYOPT|NODE_OPTIONS` +
 		`|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS)$`
 )
@@ -119,7 +119,7 @@ func (r *reader) variableName(n *yaml.Node, path string) string {
 	case reservedNameForm.MatchString(s):
 		r.refuse(n, path, "%s is reserved: it is fixed, or it steers a client, a loader or a path of the host", s)
 	default:
-		if err := evidence.CheckEnvName(s); err != nil {
+		if err := evidence.CheckCommittedName(s); err != nil {
 			r.refuse(n, path, "%v", err)
 		}
 	}

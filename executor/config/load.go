@@ -34,7 +34,7 @@ const Block = "contained_execution"
 
 func defaults() Config {
 	return Config{
-		Platform: PlatformEngine, Network: NetworkNone, UID: 1000, GID: 1000,
+		Platform: evidence.PlatformEngine, Network: evidence.NetworkNone, UID: 1000, GID: 1000,
 		Limits: evidence.Limits{
 			Wall: 10 * time.Minute, Output: 1 << 20, Memory: 512 << 20, Scratch: 256 << 20, PIDs: 256, NanoCPUs: 1_000_000_000,
 		},
@@ -80,8 +80,8 @@ func (r *reader) block(n *yaml.Node, path string, c *Config) {
 			}
 		}},
 		{"platform", false, func(n *yaml.Node, path string) {
-			s, _ := r.oneOf(n, path, string(PlatformEngine), string(PlatformDesktop))
-			c.Platform = Platform(s)
+			s, _ := r.oneOf(n, path, string(evidence.PlatformEngine), string(evidence.PlatformDesktop))
+			c.Platform = evidence.Platform(s)
 		}},
 		{"network", false, func(n *yaml.Node, path string) { c.Network = r.network(n, path) }},
 		{"image_provenance", false, func(n *yaml.Node, path string) { r.oneOf(n, path, "digest-required") }},
@@ -105,11 +105,11 @@ func (r *reader) block(n *yaml.Node, path string, c *Config) {
 	})
 }
 
-func (r *reader) network(n *yaml.Node, path string) Network {
+func (r *reader) network(n *yaml.Node, path string) evidence.Network {
 	if n.Kind == yaml.ScalarNode && n.Value == "host" {
 		r.refuse(n, path, "the host's network is never shared; allowed: none, bridge")
 		return ""
 	}
-	s, _ := r.oneOf(n, path, string(NetworkNone), string(NetworkBridge))
-	return Network(s)
+	s, _ := r.oneOf(n, path, string(evidence.NetworkNone), string(evidence.NetworkBridge))
+	return evidence.Network(s)
 }

@@ -131,8 +131,8 @@ func TestDefaults(t *testing.T) {
 	}, c)
 	require.True(t, c.Image.Local())
 	require.Equal(t, "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", c.Image.ID.String())
-	require.Empty(t, c.Platform.Reductions())
-	require.Equal(t, []evidence.Reduction{evidence.ReducedDesktop}, PlatformDesktop.Reductions())
+	require.Empty(t, c.Accepted())
+	require.Equal(t, []evidence.Reduction{evidence.ReducedDesktop}, load(t, "  platform: docker-desktop-experimental\n").Accepted())
 
 	require.Equal(t, `sandbox:
   type: docker
@@ -174,7 +174,7 @@ func TestValuesOfFields(t *testing.T) {
 	require.Equal(t, uint64(64<<20), c.Limits.Memory)
 	require.Equal(t, 90*time.Second, c.Limits.Wall)
 	require.Equal(t, uint64(2048), c.Limits.Output)
-	require.Equal(t, NetworkBridge, c.Network)
+	require.Equal(t, evidence.NetworkBridge, c.Network)
 	require.Equal(t, evidence.WritablePaths{"docs", "src"}, c.Writable)
 	three := uint64(3)
 	require.Equal(t, &evidence.WorkspacePolicy{
@@ -212,12 +212,16 @@ sandbox:
 // list.
 func TestReservedNames(t *testing.T) {
 	for _, name := range evidence.RefusedEnvNames() {
+		if name == "TMPDIR" {
+			require.NoError(t, evidence.CheckCommittedName(name)) // of command/v1 alone
+			continue
+		}
 		require.Regexp(t, reservedNameForm, strings.Replace(name, "*", "X", 1))
 	}
 	for _, f := range Fixed() {
 		require.Regexp(t, reservedNameForm, f.Name)
 	}
-	for _, name := range []string{"AGENT_MODE", "PATHS", "PATH_PREFIX", "HOMEPAGE", "CI", "TERM", "CONFIGURED", "LDAP_SERVER", "LC_TIME", "GIT_AUTHOR_NAME"} {
+	for _, name := range []string{"AGENT_MODE", "PATHS", "PATH_PREFIX", "HOMEPAGE", "CI", "TERM", "CONFIGURED", "LDAP_SERVER", "LC_TIME", "TMPDIR", "GIT_AUTHOR_NAME"} {
 		require.NotRegexp(t, reservedNameForm, name)
 		require.NotRegexp(t, secretLikeForm, name)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/containment"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/export/bundle"
@@ -82,9 +83,20 @@ func TestContainmentInEveryFormat(t *testing.T) {
 // req P3: what goes wrong reads so, and what is withheld reads withheld.
 func TestContainmentThatIsNot(t *testing.T) {
 	h := evidencetest.Contained()
-	h.Policy.Checks[0].Held = false
+	none := uint64(0)
+	p := evidence.WorkspacePolicy{Allowed: []string{"**"}, MaxFiles: &none}.Normal()
+	encoded, err := p.Marshal()
+	require.NoError(t, err)
+	d, err := p.Digest()
+	require.NoError(t, err)
+	terms := *h.Recipe.Contained
+	terms.Policy = &d
+	h.Plain, h.Recipe.Contained, h.Registered.Policy, h.Policy.Policy = [][]byte{encoded}, &terms, &d, d
+	h.Registered.Recipe = h.Recipe.Digest()
+	h.Custody.Request = h.Request()
+	h.Policy.Checks[1].Held = false
 	_, s, _ := containmentOf(t, h)
-	require.Contains(t, s.Facts, report.Fact{Name: "policy", Value: "allowed_paths: BROKEN", Tone: report.Bad})
+	require.Contains(t, s.Facts, report.Fact{Name: "policy", Value: "max_files: BROKEN", Tone: report.Bad})
 	require.Contains(t, s.Facts, report.Fact{Name: "policy", Value: "broken", Tone: report.Bad})
 
 	_, s, e := containmentOf(t, evidencetest.Contained(), bundle.ClassRecipe, bundle.ClassEnv)

@@ -182,8 +182,14 @@ func judge(l *source.Listing, writable evidence.WritablePaths, parent *os.File) 
 	if err != nil {
 		return err
 	}
-	if need := m.Bytes() + MinFree; free < need {
-		return refuse(CodeNoSpace, "", "the disk of the home has %d bytes free; the copy needs %d and %d stay free: clean up, or choose another --home", free, m.Bytes(), MinFree)
+	return enoughSpace(free, m.Bytes())
+}
+
+// enoughSpace refuses a copy, with the texts kept beside it, that would leave its disk too full.
+func enoughSpace(free, size uint64) error {
+	copied := size + min(size, maxKept)
+	if free < copied+MinFree {
+		return refuse(CodeNoSpace, "", "the disk of the home has %d bytes free; the copy needs %d and %d stay free: clean up, or choose another --home", free, copied, MinFree)
 	}
 	return nil
 }

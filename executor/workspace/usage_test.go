@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor/source"
 )
 
 // req N10
@@ -82,4 +83,28 @@ func TestUsageWhileEverythingChanges(t *testing.T) {
 	}
 	close(stop)
 	group.Wait()
+}
+
+// A copy is refused where it and the texts beside it wouldn't leave the disk a gigabyte.
+func TestEnoughSpace(t *testing.T) {
+	for _, tc := range []struct {
+		free, size uint64
+		ok         bool
+	}{
+		{MinFree, 0, true},
+		{MinFree - 1, 0, false},
+		{MinFree + 20, 10, true},
+		{MinFree + 19, 10, false},
+		{MinFree + evidence.MaxWorkspaceBytes + maxKept, evidence.MaxWorkspaceBytes, true},
+		{MinFree + evidence.MaxWorkspaceBytes + maxKept - 1, evidence.MaxWorkspaceBytes, false},
+	} {
+		err := enoughSpace(tc.free, tc.size)
+		if tc.ok {
+			require.NoError(t, err)
+			continue
+		}
+		var refusal *source.RefusedError
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, CodeNoSpace, refusal.Code)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/executor/config"
 )
 
@@ -188,8 +189,8 @@ func TestWorkflowConfiguration(t *testing.T) {
 	for _, b := range []string{text, changed} {
 		c, err := config.Load("baildock-contained.yaml", []byte(b))
 		require.NoError(t, err)
-		require.Equal(t, config.NetworkNone, c.Network)
-		require.Equal(t, config.PlatformEngine, c.Platform)
+		require.Equal(t, evidence.NetworkNone, c.Network)
+		require.Equal(t, evidence.PlatformEngine, c.Platform)
 		require.Empty(t, c.Environment)
 		require.NotNil(t, c.Policy)
 	}

@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/baildock/baildock/evidence/containment"
+	"github.com/baildock/baildock/evidence/evidencetest"
 )
 
-// FuzzParse: what is accepted is written again as it was.
+// FuzzParse: what is accepted is written again as it was, and is what the schema says.
 func FuzzParse(f *testing.F) {
 	stored, err := filepath.Glob(filepath.Join("testdata", "*.json"))
 	require.NoError(f, err)
@@ -19,6 +20,12 @@ func FuzzParse(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(b)
 	}
+	for _, h := range []*evidencetest.History{evidencetest.Contained(), evidencetest.Success()} {
+		f.Add(containment.Of(fold(f, h, true), whole(f, h)).JSON())
+	}
+	h, blobs := largest(f)
+	f.Add(containment.Of(fold(f, h, false), blobs).JSON())
+	stated := schema(f)
 	for _, s := range []string{"", "{}", "{}{}", `{"schema":null}`, "["} {
 		f.Add([]byte(s))
 	}
@@ -30,5 +37,6 @@ func FuzzParse(f *testing.F) {
 		again, err := e.Marshal()
 		require.NoError(t, err)
 		require.Equal(t, string(b), string(again))
+		require.NoError(t, valid(t, stated, b))
 	})
 }

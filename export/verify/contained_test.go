@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/containment"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/export/bundle"
@@ -64,6 +65,24 @@ func TestABrokenPolicyIsNoSuccess(t *testing.T) {
 	require.Equal(t, evidence.OutcomeSuccess, r.Outcome)
 	require.False(t, r.Reached)
 	require.Contains(t, r.Why, "policy_violated")
+}
+
+// req P1: the object a reader derives from a bundle is the one the writer derived from the events.
+func TestContainmentIsDerivedAgain(t *testing.T) {
+	h := evidencetest.Contained()
+	r, _ := contained(t, nil, export.Request{})
+	a, err := evidence.Fold(h.Finished()...)
+	require.NoError(t, err)
+	var values []evidence.ControlValue
+	for _, w := range h.Blobs {
+		if w.Ref == h.Isolation.Values {
+			require.NoError(t, evidence.Unmarshal(w.Bytes, &values))
+		}
+	}
+	require.Equal(t, containment.Of(&a, containment.Blobs{Recipe: &h.Recipe, Environment: &h.Environment, Values: values}), r.Attempts[0].Containment)
+
+	r, _ = contained(t, nil, export.Request{Withhold: []bundle.Class{bundle.ClassRecipe, bundle.ClassEnv}})
+	require.Equal(t, containment.Of(&a, containment.Blobs{}), r.Attempts[0].Containment)
 }
 
 func TestWithheldChanges(t *testing.T) {

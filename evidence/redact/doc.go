@@ -29,5 +29,6 @@
 // A Stream holds back only what may still turn out to be the beginning of a form: never more than
 // Redactor.Longest bytes less one. Time is linear in the text: each form's patterns are an
 // Aho–Corasick automaton, fed with what the bytes decode to. Where escapes can be read from more
-// than one alignment, each that has matched something is followed; for other text there is one.
+// than one alignment, each that has matched something is followed, up to a bound; beyond it, what the
+// oldest has matched is taken out, a secret or not.
 package redact

@@ -218,6 +218,24 @@ func TestSelfOverlap(t *testing.T) {
 	require.Less(t, s.Held(), r.Longest())
 }
 
+// A secret that repeats what its encoding ends with could be followed from every escape of a text. It
+// isn't, and still goes.
+func TestManyAlignments(t *testing.T) {
+	secret := "0" + strings.Repeat(" ", 1000)
+	r := must(t, secret)
+	text := strings.Repeat("%20", 20_000)
+	s := r.Stream()
+	out := bytes.Clone(s.Push([]byte(text)))
+	for _, sc := range s.scanners {
+		require.LessOrEqual(t, len(sc.chains), maxChains)
+	}
+	out = append(out, s.Close()...)
+	require.Equal(t, string(out), string(push(r, []byte(text), 7)))
+	for _, form := range spellings(secret) {
+		require.NotContains(t, r.String(text+form.text+text), form.text, form.name)
+	}
+}
+
 func FuzzChunks(f *testing.F) {
 	for _, s := range samples {
 		for _, form := range spellings(s) {

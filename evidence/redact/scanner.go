@@ -56,6 +56,9 @@ func (s *scanner) scan(buf []byte, base int64, end bool) {
 			s.chains = append(s.chains, c)
 		}
 		s.prune()
+		if len(s.chains) > maxChains {
+			s.giveUp(s.chains[0])
+		}
 		s.pos++
 	}
 }
@@ -118,6 +121,14 @@ func (s *scanner) prune() {
 		kept = append(kept, c)
 	}
 	s.chains = kept
+}
+
+// giveUp takes out what the oldest chain has matched and follows it no further: whatever the text goes
+// on with, the secret isn't in it whole.
+func (s *scanner) giveUp(c *chain) {
+	s.report(interval{c.place(s.depth(c)), c.at})
+	s.chains = append(s.chains[:0], s.chains[1:]...)
+	s.free = append(s.free, c)
 }
 
 func (s *scanner) covered(c *chain, by []*chain) bool {

@@ -232,3 +232,19 @@ func TestDiffNeedsACapture(t *testing.T) {
 	require.ErrorAs(t, err, &c)
 	require.Equal(t, CaptureChanged, c.Code, "a diff is of what was captured")
 }
+
+// What was kept of a text is proved by the baseline's digest.
+func TestDiffNeedsWhatWasKept(t *testing.T) {
+	w := prepare(t, sourceOf(t, map[string]string{"a": "before"}))
+	writeAll(t, w.Dir, map[string]string{"a": "after"})
+	captured(t, w)
+	kept := filepath.Join(w.Evidence, "texts")
+	b, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(b))
+	for _, bad := range []string{"Before", "bef"} {
+		require.NoError(t, os.WriteFile(kept, []byte(bad), 0o600))
+		_, err = w.Diff(context.Background(), DiffRequest{Bound: 100})
+		require.ErrorContains(t, err, `read "a" as it was`)
+	}
+}

@@ -4,12 +4,13 @@
 #
 #     examples/agent/run.sh [PLAN [DIRECTORY]]
 #
-# PLAN is mend (the default), look, careless, nosy or spoof; DIRECTORY is made, and kept for a look.
+# PLAN is mend (the default), look, careless, nosy or spoof; DIRECTORY is made, and stays.
 # ACCEPT names reductions to accept, as in ACCEPT=cgroup-v1. It exits like the run.
 set -eu -o pipefail
 plan=${1:-mend}
 out=${2:-$(mktemp -d)/agent}
 here=$(cd "$(dirname "$0")" && pwd)
+[ ! -e "$out/project" ] || { echo "$out holds an earlier run: name another directory" >&2; exit 2; }
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export BAILDOCK_HOME=$out/home

@@ -18,7 +18,7 @@ RACE := ./ledger/... ./evidence/journal/... ./executor/... ./projections/...
 # What the go command says only with its exit code must not be lost on the way to the tally.
 BROKE := echo '{"Action":"fail","Package":"go test"}'
 
-.PHONY: build demo test test-full test-live test-interop test-browser lint vuln bench clean
+.PHONY: build demo test test-full test-live test-interop test-browser test-kurrentdb lint vuln bench clean
 
 build:
 	@test/setup/go.sh
@@ -44,6 +44,12 @@ test-live: build
 	@test/setup/docker.sh
 	@{ go test -json -tags live -p 1 -run '^TestLive' ./... || $(BROKE); } | go run ./test/tally
 
+# The ledger's suite against a real EventStoreDB or KurrentDB cluster. `make test` runs it against a peer.
+test-kurrentdb:
+	@test/setup/go.sh
+	@[ -n "$${BAILDOCK_TEST_KURRENTDB:-}" ] || { echo "BAILDOCK_TEST_KURRENTDB names no cluster, like esdb://admin:changeit@localhost:2113?tls=true"; exit 1; }
+	@{ go test -json -tags kurrentdb -count=1 -timeout 30m -run '^TestRealCluster' ./ledger/kurrentdb || $(BROKE); } | go run ./test/tally
+
 # Verifiers that others wrote, or that were written from the format alone, on what the program exports.
 INTEROP := bin/interop
 test-interop: build
@@ -67,8 +73,8 @@ lint:
 	@test/setup/go.sh
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	go vet ./...
-	go vet -tags live,browser ./...
-	go run $(STATICCHECK) -tags live,browser ./...
+	go vet -tags live,browser,kurrentdb ./...
+	go run $(STATICCHECK) -tags live,browser,kurrentdb ./...
 	@{ go test -json ./test/arch || $(BROKE); } | go run ./test/tally
 
 vuln:

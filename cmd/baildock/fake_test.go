@@ -34,6 +34,12 @@ func TestFakeScriptsOnCluster(t *testing.T) {
 	fakeScripts(t, scriptsOf(t, filepath.Join("testdata", "fake"), "loop", "rerun"), 2, onCluster, "attempt")
 }
 
+// req R3, req G2, req G9: runners on several machines, each a process of its own, share a ledger on a
+// cluster in trouble.
+func TestMachines(t *testing.T) {
+	fakeScripts(t, filepath.Join("testdata", "machines"), 1, onCluster)
+}
+
 func fakeScripts(t *testing.T, dir string, atLeast int, and func(*testscript.Env) error, documents ...string) {
 	t.Helper()
 	daemon := fakedaemon.Start(t, fakedaemon.Options{Engine: fakedaemon.Engine27()})

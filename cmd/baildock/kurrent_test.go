@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -90,6 +92,15 @@ func peerOf(ts *testscript.TestScript, neg bool, args []string) {
 		c.Inject("$settings", "update-default-acl", []byte(`{}`))
 	case "lead":
 		c.MoveLeader(number)
+	case "trouble":
+		trouble(c)
+	case "peace":
+		c.Script(nil)
+		stop, ok := troubles.LoadAndDelete(c)
+		if !ok {
+			ts.Fatalf("there is no trouble")
+		}
+		stop.(func())()
 	case "stop":
 		c.Node(number).Stop()
 	case "start":
@@ -97,6 +108,41 @@ func peerOf(ts *testscript.TestScript, neg bool, args []string) {
 	default:
 		ts.Fatalf("peer can't %s", args[0])
 	}
+}
+
+// troubles are clusters in trouble, with what ends it.
+var troubles sync.Map
+
+// trouble lets every eleventh write fail in one way or another, and every half second the leader
+// move, a node die and come back, and connections break.
+func trouble(c *peer.Cluster) {
+	faults := peer.Faults()
+	c.Script(func(n int, _ peer.Write) peer.Fault {
+		f := faults[n/11%len(faults)]
+		if n%11 == 10 && f != peer.SilentLost && f != peer.SilentDone { // those cost a deadline each
+			return f
+		}
+		return peer.NoFault
+	})
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for leader := 0; ; leader = (leader + 1) % 3 {
+			next := (leader + 1) % 3
+			c.MoveLeader(next)
+			c.Node(leader).Stop()
+			if err := c.Node(leader).Start(); err != nil {
+				panic(err)
+			}
+			c.Node(next).Cut()
+			select {
+			case <-over:
+				return
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	}()
+	troubles.Store(c, func() { close(over); <-ended })
 }
 
 // scriptsOf copies scripts of a directory into one of their own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -143,4 +144,37 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportMetric(raw.Seconds()/took.Seconds(), "ratio-to-client")
 	b.ReportMetric(events/took.Seconds(), "events/s")
 	b.ReportMetric(events/raw.Seconds(), "client-events/s")
+}
+
+// BenchmarkOpen opens a ledger of 50,000 events: with its cache, and with none.
+func BenchmarkOpen(b *testing.B) {
+	const streams, batch = 500, 100
+	c := cluster(b, peer.Options{})
+	cache := filepath.Join(b.TempDir(), "cache.db")
+	s, err := Open(context.Background(), c.URL(), Options{Cache: cache})
+	require.NoError(b, err)
+	for i := range streams {
+		events := make([]ledger.Prepared, batch)
+		for k := range events {
+			events[k] = benchEvent()
+		}
+		_, err := s.Append(context.Background(), ledger.StreamID(fmt.Sprintf("attempt-%08x", i)), ledger.NoStream, events...)
+		require.NoError(b, err)
+	}
+	require.NoError(b, s.Close())
+	var warm, cold time.Duration
+	for b.Loop() {
+		for file, took := range map[string]*time.Duration{cache: &warm, "": &cold} {
+			start := time.Now()
+			s, err := Open(context.Background(), c.URL(), Options{Cache: file})
+			require.NoError(b, err)
+			*took += time.Since(start)
+			require.NoError(b, s.Close())
+		}
+	}
+	info, err := os.Stat(cache)
+	require.NoError(b, err)
+	b.ReportMetric(warm.Seconds()*1e3/float64(b.N), "with-cache-ms")
+	b.ReportMetric(float64(b.N)*streams*batch/cold.Seconds(), "rebuilt-events/s")
+	b.ReportMetric(float64(info.Size())/streams/batch, "cache-bytes/event")
 }

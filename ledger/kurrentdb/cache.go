@@ -37,7 +37,13 @@ type cache struct {
 	known bool
 	heads map[ledger.StreamID]ledger.Head // of streams written lately; valid while known
 	nodes []ledger.Hash                   // scratch of insert
-	row   []byte                          // scratch of insert
+
+	// What arrived lately is written together, a moment later: see pending.go.
+	pending []pendingLeaf
+	recent  map[spot]place
+	timer   *time.Timer
+	failed  error // of a write that nobody waited for
+	closed  bool
 }
 
 // maxHeads bounds the heads remembered.
@@ -149,40 +155,38 @@ func (c *cache) transact(f func() error) error {
 }
 
 // take adds what arrived, in order. What another process added before is compared instead. It
-// fails with *ledger.DamagedError where something can't follow.
+// fails with *ledger.DamagedError where something can't follow; what came before that is kept.
 func (c *cache) take(arrivals []arrival) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var damaged *ledger.DamagedError // what came before it is kept
-	err := c.transact(func() error {
+	if err := c.failed; err != nil {
+		c.failed = nil
+		return err
+	}
+	if len(c.pending) == 0 {
 		if err := c.refresh(); err != nil {
 			return err
 		}
-		for i := range arrivals {
-			a := &arrivals[i]
-			var err error
-			switch {
-			case a.metaOf == "":
-				err = c.event(a)
-			case a.why == "":
-				err = c.c.run("DELETE FROM hidden WHERE stream = ?", a.metaOf)
-			default:
-				err = c.c.run("INSERT OR REPLACE INTO hidden (stream, why) VALUES (?, ?)", a.metaOf, a.why)
-			}
-			if errors.As(err, &damaged) {
-				return nil
-			}
-			if err != nil {
-				c.known = false
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil && damaged != nil {
-		return damaged
 	}
-	return err
+	for i := range arrivals {
+		a := &arrivals[i]
+		var err error
+		switch {
+		case a.metaOf == "":
+			err = c.event(a)
+		case a.why == "":
+			err = c.c.run("DELETE FROM hidden WHERE stream = ?", a.metaOf)
+		default:
+			err = c.c.run("INSERT OR REPLACE INTO hidden (stream, why) VALUES (?, ?)", a.metaOf, a.why)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(c.pending) >= maxPending {
+		return c.flush()
+	}
+	return nil
 }
 
 // refresh reads the tree's edge again if another process added events.
@@ -213,6 +217,11 @@ func (c *cache) event(a *arrival) error {
 	}
 	if e.Version <= head.Version {
 		p, ok, err := c.placeNow(e.Stream, e.Version)
+		if err == nil && ok && uint64(p.index) >= c.tree.Size() { // another process is ahead
+			if err = c.flush(); err == nil {
+				err = c.refresh()
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -231,23 +240,6 @@ func (c *cache) event(a *arrival) error {
 		return bad(fmt.Sprintf("the server gives no position in $all (%d)", a.position.Commit))
 	}
 	return c.insert(a)
-}
-
-func (c *cache) insert(a *arrival) error {
-	idx := int64(c.tree.Size())
-	c.nodes = c.tree.AppendNodes(c.nodes[:0], a.leaf)
-	c.row = c.row[:0]
-	for i := range c.nodes {
-		c.row = append(c.row, c.nodes[i][:]...)
-	}
-	e := &a.event
-	err := c.c.run("INSERT INTO leaves (idx, stream, version, commits, prepares, nodes) VALUES (?, ?, ?, ?, ?, ?)",
-		idx, string(e.Stream), int64(e.Version), int64(a.position.Commit), int64(a.position.Prepare), c.row)
-	if c.heads == nil || len(c.heads) >= maxHeads {
-		c.heads = make(map[ledger.StreamID]ledger.Head)
-	}
-	c.heads[e.Stream] = ledger.Head{Version: e.Version, Leaf: a.leaf}
-	return err
 }
 
 // head is the stream's last event, as far as the cache goes.
@@ -276,5 +268,10 @@ func leafAt(s *sqlite3.Stmt, column int) (h ledger.Hash, err error) {
 func (c *cache) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.c.close()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	err := c.flush()
+	c.closed = true
+	return errors.Join(err, c.c.close())
 }

@@ -99,9 +99,12 @@ func (s *Store) decode(ctx context.Context, r *esdb.RecordedEvent) (ledger.Event
 		}
 		data = whole
 	}
-	e, err := ledger.UnmarshalLeaf(data)
-	if err != nil {
-		return bad("this event isn't one of the ledger's, or was changed: %v", err)
+	e, ok := parseLeaf(data)
+	if !ok {
+		var err error
+		if e, err = ledger.UnmarshalLeaf(data); err != nil {
+			return bad("this event isn't one of the ledger's, or was changed: %v", err)
+		}
 	}
 	h := sha256.New()
 	h.Write([]byte{0})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type follower struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	done chan struct{}
+
+	looked bool // at what the cache says of metadata; of the follower's own goroutine
 
 	mu      sync.Mutex
 	grown   chan struct{} // closed and replaced whenever something below changes
@@ -220,9 +223,13 @@ func (f *follower) take(batch []arrival) error {
 			return err
 		}
 	}
-	bad, err := f.s.hidden(f.ctx)
-	if err != nil {
-		return err
+	bad := f.damage()
+	if !f.looked || bad != nil || len(kept) > 0 && slices.ContainsFunc(kept, func(a arrival) bool { return a.metaOf != "" }) {
+		var err error
+		if bad, err = f.s.hidden(f.ctx); err != nil {
+			return err
+		}
+		f.looked = true
 	}
 	last := batch[len(batch)-1].position.Commit
 	f.change(func() { f.cursor, f.bad = max(f.cursor, last), bad })

@@ -2,6 +2,7 @@ package kurrentdb
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -15,6 +16,9 @@ import (
 func (c *cache) size() (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.pending) > 0 {
+		return c.tree.Size(), nil
+	}
 	return c.sizeNow()
 }
 
@@ -28,6 +32,9 @@ func (c *cache) sizeNow() (size uint64, err error) {
 func (c *cache) version(stream ledger.StreamID) (ledger.Version, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if h, ok := c.heads[stream]; ok {
+		return h.Version, nil
+	}
 	last := ledger.NoStream
 	_, err := c.c.one(func(s *sqlite3.Stmt) error { last = ledger.Version(s.ColumnInt64(0)); return nil },
 		"SELECT version FROM leaves WHERE stream = ? ORDER BY version DESC LIMIT 1", string(stream))
@@ -49,7 +56,15 @@ func (c *cache) place(stream ledger.StreamID, v ledger.Version) (place, bool, er
 	return c.placeNow(stream, v)
 }
 
-func (c *cache) placeNow(stream ledger.StreamID, v ledger.Version) (p place, ok bool, err error) {
+func (c *cache) placeNow(stream ledger.StreamID, v ledger.Version) (place, bool, error) {
+	if p, ok := c.recent[spot{stream, v}]; ok {
+		return p, true, nil
+	}
+	return c.stored(stream, v)
+}
+
+// stored is a row of the file.
+func (c *cache) stored(stream ledger.StreamID, v ledger.Version) (p place, ok bool, err error) {
 	ok, err = c.c.one(func(s *sqlite3.Stmt) (err error) { p, err = placeOf(s); return err },
 		placeColumns+"WHERE stream = ? AND version = ?", string(stream), int64(v))
 	return p, ok, err
@@ -59,6 +74,23 @@ func (c *cache) placeNow(stream ledger.StreamID, v ledger.Version) (p place, ok 
 func (c *cache) places(dst []place, stream ledger.StreamID, from, to ledger.Version) ([]place, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for v := from; v <= to; v++ {
+		p, ok := c.recent[spot{stream, v}]
+		if !ok {
+			break
+		}
+		dst = append(dst, p)
+	}
+	if len(dst) == int(to-from)+1 {
+		return dst, nil
+	}
+	if h, ok := c.heads[stream]; ok && h.Version < to {
+		return dst[:0], nil // not there yet
+	}
+	if err := c.flush(); err != nil {
+		return nil, err
+	}
+	dst = dst[:0]
 	err := c.c.each(func(s *sqlite3.Stmt) error {
 		p, err := placeOf(s)
 		dst = append(dst, p)
@@ -71,6 +103,18 @@ func (c *cache) places(dst []place, stream ledger.StreamID, from, to ledger.Vers
 func (c *cache) from(dst []place, index ledger.Index, n int) ([]place, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.pending) > 0 && index >= c.pending[0].index {
+		for i := index - c.pending[0].index; int(i) < len(c.pending) && n > 0; i, n = i+1, n-1 {
+			dst = append(dst, c.pending[i].place)
+		}
+		return dst, nil
+	}
+	if index > math.MaxInt64>>1 {
+		return dst, nil // beyond any tree
+	}
+	if err := c.flush(); err != nil {
+		return nil, err
+	}
 	err := c.c.each(func(s *sqlite3.Stmt) error {
 		p, err := placeOf(s)
 		dst = append(dst, p)
@@ -83,6 +127,9 @@ func (c *cache) from(dst []place, index ledger.Index, n int) ([]place, error) {
 func (c *cache) last() (e ledger.Event, p place, ok bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.flush(); err != nil {
+		return e, p, false, err
+	}
 	ok, err = c.c.one(func(s *sqlite3.Stmt) (err error) {
 		p, err = placeOf(s)
 		e = ledger.Event{Index: p.index, Stream: ledger.StreamID(s.ColumnText(4)), Version: ledger.Version(s.ColumnInt64(5))}
@@ -104,6 +151,9 @@ func (c *cache) hidden() (streams []string, err error) {
 func (c *cache) read(nodes []ledger.Node) ([]ledger.Hash, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.flush(); err != nil {
+		return nil, err
+	}
 	return c.readNodes(nodes)
 }
 

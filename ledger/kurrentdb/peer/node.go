@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -53,6 +54,10 @@ func (n *Node) Start() error {
 		address = "127.0.0.1:0"
 	}
 	l, err := net.Listen("tcp", address)
+	for tries := 0; errors.Is(err, syscall.EADDRINUSE) && tries < 500; tries++ {
+		time.Sleep(10 * time.Millisecond) // a connection from somewhere has the port for its own end just now
+		l, err = net.Listen("tcp", address)
+	}
 	if err != nil {
 		return fmt.Errorf("start node %d: %w", n.Number, err)
 	}

@@ -14,6 +14,14 @@ const (
 	PlatformDesktop Platform = "docker-desktop-experimental" // only ever a reduced claim
 )
 
+// Reductions are those that whoever names the platform accepts by it.
+func (p Platform) Reductions() []Reduction {
+	if p == PlatformDesktop {
+		return []Reduction{ReducedDesktop}
+	}
+	return nil
+}
+
 // ContainedTerms is what a recipe of `contained/v1` fixes beside the rest: who the agent is, where
 // it may write, and what is asked of its changes afterwards.
 type ContainedTerms struct {

@@ -58,11 +58,3 @@ func Fixed() []evidence.EnvVar {
 	}
 	return profile.Environment
 }
-
-// Accepted are the reductions that a file accepts by naming its platform.
-func (c Config) Accepted() []evidence.Reduction {
-	if c.Platform == evidence.PlatformDesktop {
-		return []evidence.Reduction{evidence.ReducedDesktop}
-	}
-	return nil
-}

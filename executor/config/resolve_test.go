@@ -131,8 +131,8 @@ func TestDefaults(t *testing.T) {
 	}, c)
 	require.True(t, c.Image.Local())
 	require.Equal(t, "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", c.Image.ID.String())
-	require.Empty(t, c.Accepted())
-	require.Equal(t, []evidence.Reduction{evidence.ReducedDesktop}, load(t, "  platform: docker-desktop-experimental\n").Accepted())
+	require.Empty(t, c.Platform.Reductions())
+	require.Equal(t, []evidence.Reduction{evidence.ReducedDesktop}, load(t, "  platform: docker-desktop-experimental\n").Platform.Reductions())
 
 	require.Equal(t, `sandbox:
   type: docker

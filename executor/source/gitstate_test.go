@@ -203,3 +203,34 @@ func TestGitStateBounds(t *testing.T) {
 		})
 	}
 }
+
+// A linked worktree has its own HEAD and index; a submodule that isn't checked out is an empty directory; a
+// directory below the top is no working tree by itself.
+func TestGitStateOfWorktreesAndSubmodules(t *testing.T) {
+	base := realTemp(t)
+	dir, linked := filepath.Join(base, "repo"), filepath.Join(base, "linked")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	gitOutput(t, dir, "init", "-q", "-b", "main")
+	writeFiles(t, dir, map[string]string{"a": "1", "d/b": "2"})
+	gitOutput(t, dir, "add", ".")
+	gitOutput(t, dir, "commit", "-qm", "one")
+	head := strings.TrimSpace(gitOutput(t, dir, "rev-parse", "HEAD"))
+	gitOutput(t, dir, "worktree", "add", "-q", "-b", "side", linked)
+	writeFiles(t, linked, map[string]string{"a": "changed", "new": "x"})
+	require.Equal(t, 2, requireSameStatus(t, linked, "linked"))
+	s, err := gitStateOf(t, linked)
+	require.NoError(t, err)
+	require.Equal(t, "refs/heads/side", s.Branch)
+	require.Equal(t, head, s.Head)
+	require.Zero(t, requireSameStatus(t, dir, "main"))
+
+	gitOutput(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+head+",sub")
+	gitOutput(t, dir, "commit", "-qm", "submodule")
+	require.Equal(t, 1, requireSameStatus(t, dir, "its directory is missing"))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	require.Zero(t, requireSameStatus(t, dir, "not checked out"))
+
+	s, err = gitStateOf(t, filepath.Join(dir, "d"))
+	require.NoError(t, err)
+	require.Nil(t, s)
+}

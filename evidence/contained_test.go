@@ -227,6 +227,8 @@ func TestContainedTerms(t *testing.T) {
 		"reserved":          func(r *evidence.Recipe) { r.Contained.Writable = []string{"a/.GIT"} },
 		"reserved prefix":   func(r *evidence.Recipe) { r.Contained.Writable = []string{".baildock-x"} },
 		"reference":         func(r *evidence.Recipe) { r.Contained.Reference = "a\nb" },
+		"relative program":  func(r *evidence.Recipe) { r.Executable = "bin/tool" },
+		"no program":        func(r *evidence.Recipe) { r.Executable = "" },
 		"too little memory": func(r *evidence.Recipe) { r.Limits.Memory = 32 << 20 },
 		"too long":          func(r *evidence.Recipe) { r.Limits.Wall = 7 * 3600e9 },
 		"too many CPUs":     func(r *evidence.Recipe) { r.Limits.NanoCPUs = 9e9 },
@@ -239,7 +241,10 @@ func TestContainedTerms(t *testing.T) {
 		bend(&r)
 		require.Error(t, r.Check(), name)
 	}
-	require.Len(t, bad, 21)
+	require.Len(t, bad, 23)
+	bare := good
+	bare.Executable = "python3"
+	require.NoError(t, bare.Check())
 	_, err := evidence.ParseRecipe(evidence.Marshal(good))
 	require.NoError(t, err)
 }

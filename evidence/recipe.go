@@ -22,7 +22,7 @@ type Recipe struct {
 	Version     uint              `cbor:"1,keyasint" json:"version"` // 1
 	Profile     ProfileName       `cbor:"2,keyasint" json:"profile"`
 	Image       ImageID           `cbor:"3,keyasint" json:"image"`
-	Executable  string            `cbor:"4,keyasint" json:"executable"` // absolute and clean
+	Executable  string            `cbor:"4,keyasint" json:"executable"` // absolute and clean; in contained/v1 also a bare name
 	Args        []string          `cbor:"5,keyasint" json:"args"`       // after the executable
 	Environment EnvironmentDigest `cbor:"6,keyasint" json:"environment"`
 	Toolchain   *ToolchainDigest  `cbor:"7,keyasint,omitempty" json:"toolchain,omitempty"`
@@ -64,8 +64,8 @@ func (r Recipe) Check() error {
 	if r.Image.IsZero() {
 		return fmt.Errorf("recipe names no image")
 	}
-	if !path.IsAbs(r.Executable) || path.Clean(r.Executable) != r.Executable || r.Executable == "/" {
-		return fmt.Errorf("executable %q is not an absolute, clean path", r.Executable)
+	if err := r.checkExecutable(); err != nil {
+		return err
 	}
 	if len(r.Args)+1 > MaxArgs {
 		return fmt.Errorf("command has %d arguments with its executable; at most %d are allowed", len(r.Args)+1, MaxArgs)
@@ -81,6 +81,18 @@ func (r Recipe) Check() error {
 		return fmt.Errorf("argument text is %d bytes; at most %d are allowed", total, MaxArgBytes)
 	}
 	return r.Limits.Check(table)
+}
+
+// checkExecutable wants an absolute, clean path. In contained/v1, whose PATH is fixed by its table, a
+// bare name will do: the image's own files decide what it stands for, and the image is pinned.
+func (r Recipe) checkExecutable() error {
+	if r.Profile == ProfileContained && !strings.Contains(r.Executable, "/") && CheckComponent(r.Executable) == nil {
+		return nil
+	}
+	if !path.IsAbs(r.Executable) || path.Clean(r.Executable) != r.Executable || r.Executable == "/" {
+		return fmt.Errorf("executable %q is not an absolute, clean path", r.Executable)
+	}
+	return nil
 }
 
 // Range is what a limit may be. Both ends are allowed.

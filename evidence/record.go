@@ -97,6 +97,9 @@ func RecordOf(a *Attempt) Record {
 	if a.Materialized != nil {
 		r.Manifest = &a.Materialized.Manifest
 	}
+	if a.Preflight != nil {
+		r.Reductions = a.Preflight.Reductions
+	}
 	if o := a.BeforeCreate; o != nil {
 		r.Reductions = o.Reductions
 		if o.Identity != nil {

@@ -39,6 +39,7 @@ type attemptView struct {
 	Controls evidence.ControlCount `json:"controls"`
 	Duration uint64                `json:"duration_ns,omitempty"`
 
+	contained  bool // it runs an agent in a workspace
 	fenced     bool // a recovery took it from its runner
 	mayAbandon bool // a recovery of it stayed unconfirmed
 	runnerGone bool // it was claimed from this home, and nobody holds its lock
@@ -68,7 +69,7 @@ func viewAttempt(ctx context.Context, j *journal.Journal, a journal.Attempt) (at
 		Attempt: r.Attempt, State: f.State, Generation: f.Generation, Claim: r.Claim,
 		Reductions: append([]evidence.Reduction{}, r.Reductions...), Request: r.Request, Recipe: r.Recipe,
 		Refusals: r.Refusals, Controls: r.Controls, Duration: r.Duration,
-		fenced: f.Fenced(), mayAbandon: warden.TriedBefore(a),
+		contained: f.Contained(), fenced: f.Fenced(), mayAbandon: warden.TriedBefore(a),
 		Source: sourceView{Kind: r.Subject.Kind, Revision: r.Subject.Revision, Manifest: r.Manifest},
 	}
 	if r.Binding != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor/config"
 )
 
 // commandFlags fix a recipe, for `run` and `recipe new` alike.
@@ -33,6 +34,10 @@ func commandFromFlags(c *cli.Context, p *program, images imageResolver) (command
 		return command{}, usage("the command is missing").hint("put it after --: baildock %s … -- /bin/prog ARG", c.Command.FullName())
 	}
 	if len(p.args) > 0 {
+		if b, err := readBounded(p.args[0], config.MaxFile); err == nil && config.Detect(b) { // req N8
+			return command{}, fail(exitUsage, "recipe_contained", "%q configures a contained run, which %s doesn't apply", p.args[0], c.Command.FullName()).
+				hint("baildock contained-run %s -- ARGV…", p.args[0])
+		}
 		return command{}, usage("unexpected argument %q before --", p.args[0]).hint("the contained command goes after --")
 	}
 	vars, err := parseEnv(c.StringSlice("env"))

@@ -88,6 +88,7 @@ func (p *program) verbs() []*cli.Command {
 	return []*cli.Command{
 		initCommand(p),
 		runCommand(p),
+		containedRunCommand(p),
 		checkCommand(p),
 		changeCommand(p),
 		policyCommand(p),

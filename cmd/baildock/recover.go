@@ -111,6 +111,7 @@ func classifyRecovery(err error) *failure {
 		idle  *journal.NotRunningError
 		early *warden.TooEarlyError
 		open  *warden.UnconfirmedError
+		agent *warden.ContainedError
 	)
 	switch {
 	case errors.As(err, &moved):
@@ -122,6 +123,8 @@ func classifyRecovery(err error) *failure {
 		return f.hint("if it is still to be ended, retry at generation %d", moved.Generation)
 	case errors.As(err, &idle):
 		return fail(exitConflict, "not_running", "%v", err).hint("baildock check cancel %s %d REASON ends it", idle.Attempt, idle.Generation)
+	case errors.As(err, &agent):
+		return fail(exitUsage, "contained_only", "%v", err).hint("start another: baildock contained-run CONFIG -- ARGV…")
 	case errors.As(err, &early):
 		return fail(exitUsage, "abandon_too_early", "%v", err).hint("baildock check recover %s %d REASON", early.Attempt, early.Generation)
 	case errors.As(err, &open):

@@ -95,6 +95,14 @@ var nextSteps = map[string]string{
 	"void_claim":                   "register a new attempt for what is current",
 }
 
+// containedSteps takes the place of nextSteps where a configuration says what `run` takes as a flag.
+var containedSteps = map[string]string{
+	"timeout":      "give it more time: contained_execution.timeout in its configuration",
+	"output_limit": "let it say less, or keep more: contained_execution.output_limit in its configuration",
+	"oom":          "give it more memory: contained_execution.memory_limit in its configuration",
+	"exit_137":     "something killed it; if memory ran out, give it more: contained_execution.memory_limit in its configuration",
+}
+
 // next is the command to type now.
 func (v attemptView) next(home string) string {
 	switch {
@@ -114,7 +122,11 @@ func (v attemptView) next(home string) string {
 		for _, r := range v.Reductions {
 			flags = append(flags, "--accept-reduced "+string(r))
 		}
-		return fmt.Sprintf("accept the reduced claim by name, in a new attempt: baildock%s run %s", home, strings.Join(flags, " "))
+		verb := "run"
+		if v.contained {
+			verb = "contained-run CONFIG"
+		}
+		return fmt.Sprintf("accept the reduced claim by name, in a new attempt: baildock%s %s %s", home, verb, strings.Join(flags, " "))
 	case v.Detail == "runtime_refused":
 		for _, code := range v.Refusals {
 			if step, ok := refusalSteps[code]; ok {
@@ -122,6 +134,9 @@ func (v attemptView) next(home string) string {
 			}
 		}
 		return fmt.Sprintf("see what the daemon lacks: baildock%s check show %s --explain", home, v.Attempt)
+	}
+	if step, ok := containedSteps[v.Detail]; ok && v.contained {
+		return step
 	}
 	if step, ok := nextSteps[v.Detail]; ok {
 		if strings.Contains(step, "%s") {

@@ -38,6 +38,13 @@ const (
 	codeUser  = "user_mismatched"
 )
 
+// ContainedError says that an attempt can't be run by whoever has only its registration.
+type ContainedError struct{ Attempt evidence.AttemptID }
+
+func (e *ContainedError) Error() string {
+	return fmt.Sprintf("attempt %s runs an agent in a workspace, with values that are kept nowhere: only the contained-run that registered it can run it", e.Attempt)
+}
+
 // terms checks, before anything is claimed, that what the run needs is at hand.
 func (k *work) terms(ctx context.Context) error {
 	r := k.req.Contained
@@ -48,7 +55,7 @@ func (k *work) terms(ctx context.Context) error {
 		return nil
 	}
 	if r == nil {
-		return fmt.Errorf("attempt %s runs an agent in a workspace, with values that are kept nowhere: only the contained-run that registered it runs it", k.req.Attempt)
+		return &ContainedError{Attempt: k.req.Attempt}
 	}
 	if err := k.env.Opens(r.Values); err != nil {
 		return err

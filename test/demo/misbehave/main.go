@@ -7,6 +7,7 @@
 //	misbehave write N      write exactly N bytes to stdout
 //	misbehave escape       write terminal escapes and bytes that are no text
 //	misbehave env          print the environment, a line each
+//	misbehave edit FILE    write a line to a file
 //	misbehave read FILE    copy a file to stdout
 package main
 
@@ -69,6 +70,8 @@ func misbehave(args []string) error {
 		for _, e := range os.Environ() {
 			fmt.Println(e)
 		}
+	case "edit":
+		return os.WriteFile(arg, []byte("edited\n"), 0o644)
 	case "read":
 		b, err := os.ReadFile(arg)
 		if err != nil {
@@ -77,7 +80,7 @@ func misbehave(args []string) error {
 		_, err = os.Stdout.Write(b)
 		return err
 	default:
-		return fmt.Errorf("%q is none of exit, sleep, flood, write, escape, env, read", what)
+		return fmt.Errorf("%q is none of exit, sleep, flood, write, escape, env, edit, read", what)
 	}
 	return nil
 }

@@ -125,10 +125,10 @@ func Prepare(ctx context.Context, r Request) (w *Workspace, err error) {
 		return w, err
 	}
 	r.hooks.call(r.hooks.listed)
-	if err := w.make(r.Parent); err != nil {
-		return w, err
+	if err = w.make(r.Parent); err == nil {
+		err = w.fill(ctx, r, listing)
 	}
-	if err = w.fill(ctx, r, listing); err != nil {
+	if err != nil {
 		// The removal goes on after a cancellation: nothing may be left.
 		if removeErr := w.removeMade(); removeErr != nil {
 			err = &LeftoverError{Dir: filepath.Join(r.Parent, w.name), Cause: err, Remove: removeErr}
@@ -209,19 +209,16 @@ func stateOf(e source.Listed) evidence.EntryState {
 	return s
 }
 
-// make makes the directories.
-func (w *Workspace) make(parent string) (err error) {
-	if w.name, err = source.RandomSuffix(); err != nil {
+// make makes the directories. After a failure, removeMade removes those there are.
+func (w *Workspace) make(parent string) error {
+	name, err := source.RandomSuffix()
+	if err != nil {
 		return err
 	}
-	if err := unix.Mkdirat(int(w.parent.Fd()), w.name, 0o700); err != nil {
+	if err := unix.Mkdirat(int(w.parent.Fd()), name, 0o700); err != nil {
 		return fmt.Errorf("make the workspace's directory: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.removeMade())
-		}
-	}()
+	w.name = name
 	if w.top, err = openIn(w.parent, w.name); err != nil {
 		return err
 	}

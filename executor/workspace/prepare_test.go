@@ -185,3 +185,27 @@ func TestPreparePrivateAndCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	requireEmpty(t, parent)
 }
+
+// A failed preparation that can't take back what it made says so, and names it to the operator alone.
+func TestPreparationLeft(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	parent := privateDir(t)
+	r := Request{Root: sourceOf(t, map[string]string{"a": "x"}), Parent: parent, Writable: evidence.WritablePaths{"."}}
+	r.hooks.opened = func(string) {
+		made, err := filepath.Glob(filepath.Join(parent, "*", "workspace"))
+		require.NoError(t, err)
+		require.Len(t, made, 1)
+		require.NoError(t, os.Rename(made[0], made[0]+"-moved"))
+		require.NoError(t, os.Mkdir(made[0], 0o700))
+		cancel()
+	}
+	w, err := Prepare(ctx, r)
+	require.Nil(t, w)
+	require.ErrorIs(t, err, context.Canceled)
+	var left *LeftoverError
+	require.ErrorAs(t, err, &left)
+	require.DirExists(t, left.Dir)
+	require.Equal(t, parent, filepath.Dir(left.Dir))
+	require.NotContains(t, err.Error(), parent)
+	require.Zero(t, handles(t), "handles are given back all the same")
+}

@@ -39,7 +39,7 @@ git -c user.name=example -c user.email=example@example.org commit -q -m "A greet
 say "the run"
 [ -d "$BAILDOCK_HOME" ] || baildock init
 got=0
-baildock contained-run "${accept[@]}" baildock.yaml --patch "$out/agent.patch" -- /bin/agent "$plan" || got=$?
+baildock contained-run "${accept[@]}" --tee baildock.yaml --patch "$out/agent.patch" -- /bin/agent "$plan" || got=$?
 echo "exit code $got"
 
 say "its evidence, for somebody who wasn't there"

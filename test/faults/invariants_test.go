@@ -201,6 +201,9 @@ func (s *site) trulySucceeded(t testing.TB, a journal.Attempt) {
 		require.True(t, k.Equal, "control %d", k.ID)
 	}
 	j := journal.New(journal.Config{Ledger: s.memory, Actor: "reader"})
+	if s.contained != nil {
+		s.trulyEdited(t, f, j)
+	}
 	for _, o := range []struct {
 		of   evidence.Stream
 		want string

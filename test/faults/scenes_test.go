@@ -19,6 +19,7 @@ type scene struct {
 	name    string
 	program fakedaemon.Program
 	engine  fakedaemon.Engine
+	agent   bool               // an agent that edits its workspace first, under a policy that its edits keep
 	cancel  time.Duration      // the caller gives up after it; 0 = never
 	faults  []fakedaemon.Fault // that belong to the scene
 	outcome evidence.Outcome   // undisturbed
@@ -79,6 +80,10 @@ var scenes = []scene{
 	{
 		name: "create denied and done", outcome: evidence.OutcomeIncomplete, detail: "create_unanswered",
 		program: steps(fakedaemon.Exit(0)), faults: []fakedaemon.Fault{{Call: fakedaemon.CallCreate, Effect: fakedaemon.FailedDone{Status: http.StatusConflict}}},
+	},
+	{
+		name: "agent", outcome: evidence.OutcomeSuccess, detail: "ok", agent: true,
+		program: steps(fakedaemon.Stdout("hello\n"), fakedaemon.Stderr("warning\n"), fakedaemon.Sleep(10*time.Millisecond), fakedaemon.Exit(0)),
 	},
 	{
 		name: "slow to die", outcome: evidence.OutcomeTimedOut, detail: "timeout",

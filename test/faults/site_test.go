@@ -58,10 +58,11 @@ type site struct {
 	racer        evidence.AttemptID // of races
 	strangers    []string           // IDs of containers that aren't ours
 	began        time.Time
-	dog          executor.Watchdog // nil: a kennel
-	prelude      int               // requests before the attempt's
-	taken        int               // requests before a recovery began
-	patient      bool              // the ledger takes its time, so that no deadline can be held
+	dog          executor.Watchdog    // nil: a kennel
+	prelude      int                  // requests before the attempt's
+	taken        int                  // requests before a recovery began
+	contained    *warden.ContainedRun // of an agent's attempt
+	patient      bool                 // the ledger takes its time, so that no deadline can be held
 }
 
 // keys are the same at every site: making them is dear, and no cell depends on them.
@@ -84,8 +85,11 @@ var keys = sync.OnceValue(func() evidence.LedgerOpened {
 	return g
 })
 
-// newSite makes a site inside a bubble.
-func newSite(t testing.TB, opts fakedaemon.Options) *site {
+// newSite makes a site inside a bubble, with a command's attempt "one".
+func newSite(t testing.TB, opts fakedaemon.Options) *site { return newSiteOf(t, opts, false) }
+
+// newSiteOf makes a site with the attempt "one" of a command, or of an agent.
+func newSiteOf(t testing.TB, opts fakedaemon.Options, agent bool) *site {
 	top := t.TempDir()
 	s := &site{home: filepath.Join(top, "home"), source: filepath.Join(top, "source"), memory: ledgertest.NewMem(), racer: "one"}
 	require.NoError(t, os.Mkdir(s.home, 0o700))
@@ -101,7 +105,11 @@ func newSite(t testing.TB, opts fakedaemon.Options) *site {
 	s.watched = &watched{Ledger: s.memory, daemon: s.daemon}
 	s.journal = journal.New(journal.Config{Ledger: s.watched, Actor: "runner"})
 	s.strangers = []string{s.stranger(t, "stranger", nil)}
-	s.register(t, s.registration("one"))
+	first := s.registration("one")
+	if agent {
+		first, s.contained = contained(t, first)
+	}
+	s.register(t, first)
 	s.strangers = append(s.strangers,
 		// One that takes over what it can know: the name's beginning and our label, with a nonce of its own.
 		s.stranger(t, "baildock-one-000000000000", map[string]string{executor.LabelHandle: strings.Repeat("0", 32), executor.LabelRequest: "sha256:" + strings.Repeat("0", 64)}))
@@ -175,7 +183,7 @@ func (s *site) run(t testing.TB, c scene) (warden.Result, error) {
 		ctx, stop = context.WithTimeout(ctx, c.cancel)
 		defer stop()
 	}
-	return s.warden().Run(ctx, warden.RunRequest{Attempt: "one", Path: s.source, Accepted: accepted}, nil)
+	return s.warden().Run(ctx, warden.RunRequest{Attempt: "one", Path: s.source, Accepted: accepted, Contained: s.contained}, nil)
 }
 
 // stored reads an attempt as it is kept, past every fault.

@@ -155,11 +155,23 @@ func TestFaultTable(t *testing.T) {
 	t.Logf("%d cells; %s", len(all), &sum)
 	require.Equal(t, len(all), sum.n)
 	require.Greater(t, len(all), 1000)
+	agents := 0
+	for _, c := range all {
+		if c.agent {
+			agents++
+		}
+	}
+	t.Logf("%d cells of an agent in a workspace", agents)
+	require.GreaterOrEqual(t, agents, 50)
 }
 
 // begin makes a site for a scene.
 func begin(t testing.TB, c scene) *site {
-	s := newSite(t, fakedaemon.Options{Engine: c.engine})
+	s := newSiteOf(t, fakedaemon.Options{Engine: c.engine}, c.agent)
+	if c.agent {
+		edit := fakedaemon.Func(func() { s.edit(t) })
+		c.program.Steps = append([]fakedaemon.Step{edit}, c.program.Steps...)
+	}
 	s.daemon.Script("/tool", c.program)
 	s.daemon.Fault(c.faults...)
 	return s

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -37,7 +38,7 @@ func TestFakeScriptsOnCluster(t *testing.T) {
 // req R3, req G2, req G9: runners on several machines, each a process of its own, share a ledger on a
 // cluster in trouble.
 func TestMachines(t *testing.T) {
-	fakeScripts(t, filepath.Join("testdata", "machines"), 1, onCluster)
+	fakeScripts(t, filepath.Join("testdata", "machines"), 2, onCluster)
 }
 
 func fakeScripts(t *testing.T, dir string, atLeast int, and func(*testscript.Env) error, documents ...string) {
@@ -51,6 +52,7 @@ func fakeScripts(t *testing.T, dir string, atLeast int, and func(*testscript.Env
 		"/bin/same":     {fakedaemon.Stdout(`{"version":1,"changes":[{"path":"a.txt","hex":"746578740a"}]}`)},
 		"/bin/reserved": {fakedaemon.Stdout(`{"version":1,"changes":[{"path":".GIT/hooks/x","hex":"00"}]}`)},
 		"/bin/check":    {fakedaemon.Stdout("fine\n")},
+		"/bin/slow":     {fakedaemon.Stdout("fine\n"), fakedaemon.Sleep(time.Second)},
 		"/bin/fails":    {fakedaemon.Stderr("no\n"), fakedaemon.Exit(1)},
 	} {
 		daemon.Script(name, fakedaemon.Program{Steps: steps})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -387,4 +389,21 @@ func TestOldPositions(t *testing.T) {
 	e, err := r.Recv()
 	require.NoError(t, err)
 	require.Equal(t, uint64(noPosition), e.Event.Position.Commit)
+}
+
+// Every test that FIDELITY.md names is there.
+func TestFidelity(t *testing.T) {
+	page, err := os.ReadFile("FIDELITY.md")
+	require.NoError(t, err)
+	var code []byte
+	for _, file := range []string{"peer_test.go", "access_test.go"} {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		code = append(code, b...)
+	}
+	named := regexp.MustCompile(`Test[A-Za-z]+`).FindAllString(string(page), -1)
+	require.Greater(t, len(named), 25)
+	for _, name := range named {
+		require.Contains(t, string(code), "func "+name+"(t *testing.T)")
+	}
 }

@@ -137,7 +137,7 @@ func (s *Store) send(ctx context.Context, stream ledger.StreamID, expected ledge
 				return s.explain(err)
 			}
 		case ambiguous:
-			perhaps = true
+			perhaps = perhaps || !errors.Is(err, errUnsent)
 		}
 		if pause(ctx, wait) != nil {
 			if !perhaps {

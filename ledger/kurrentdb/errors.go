@@ -16,6 +16,9 @@ var ErrClosed = errors.New("ledger is closed")
 // errHung is a call that outlived its deadline inside the client.
 var errHung = errors.New("the client didn't come back within the deadline")
 
+// errUnsent is a call that never left, for want of a node.
+var errUnsent = errors.New("nothing was sent")
+
 // panicError is a panic inside the client.
 type panicError struct{ value any }
 

@@ -169,7 +169,7 @@ func (l *link) call(ctx context.Context, f func(ctx context.Context, db *esdb.Cl
 	defer cancel()
 	c, err := l.acquire(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnsent, err)
 	}
 	done := make(chan error, 1)
 	go func() {

@@ -229,7 +229,16 @@ func TestUnknownOutcome(t *testing.T) {
 			require.Equal(t, uint64(1), sound(t, again).Size())
 		})
 	}
-	// Refused by every try: nothing was stored, and the error doesn't say it might.
+	// No node at all: nothing was sent, and the error doesn't say that it might be stored.
+	down := cluster(t, peer.Options{})
+	s := open(t, down.URL("maxDiscoverAttempts=1"), Options{CallTimeout: 300 * time.Millisecond, Patience: time.Second})
+	down.Node(0).Stop()
+	require.Eventually(t, func() bool {
+		_, err := s.Append(t.Context(), "a", ledger.NoStream, said("one"))
+		require.Error(t, err)
+		return !errors.Is(err, ledger.ErrUnknownOutcome) // the first may still have gone out on the old connection
+	}, 20*time.Second, 10*time.Millisecond)
+	// Refused by every try.
 	c := cluster(t, peer.Options{Users: map[string]peer.User{}})
 	_, err := Open(t.Context(), c.URL(), Options{CallTimeout: time.Second, Patience: 2 * time.Second})
 	require.ErrorContains(t, err, "doesn't know this user")

@@ -2,8 +2,10 @@ package evidence
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Admit decides a case. It is pure and total, and applies every rule it can, so that a refusal
@@ -29,7 +31,11 @@ func Redecide(c Case, relied []AttemptRelied, g Grounds) error {
 	}
 	d := Admit(c)
 	if broken := d.Broken(); !d.Admitted {
-		return fmt.Errorf("rule %s: %s", broken[0].Rule, broken[0].Says)
+		var says []string
+		for _, r := range broken {
+			says = append(says, fmt.Sprintf("rule %s: %s", r.Rule, r.Says))
+		}
+		return errors.New(strings.Join(says, "; "))
 	}
 	if !slices.Equal(d.Relied, relied) {
 		return fmt.Errorf("it relies on %v; the events carry %v", relied, d.Relied)
@@ -77,7 +83,7 @@ func (b *bench) change() {
 	}
 	if x.Context == nil {
 		b.rule(RuleContext, false, x.EndedAt, "the change's present version has no context")
-		b.rule(RuleQualification, true, 0, "no context asks for a qualified runtime; none is computed")
+		b.rule(RuleQualification, true, 0, "not required, not qualified: no context asks for a qualified runtime")
 		return
 	}
 	ctx := *x.Context
@@ -94,8 +100,7 @@ func (b *bench) change() {
 	b.rule(RuleEvidence, command || paths, x.ContextAt, "%s", either(command || paths, "the context requires evidence", "the context requires no evidence, so nothing can be admitted under it"))
 	b.rule(RuleKinds, !(command && paths), x.ContextAt, "%s", either(!(command && paths), "the context requires one kind of evidence",
 		"the context requires both "+EvidenceCommand+" and "+EvidencePaths+", which no one recipe satisfies"))
-	b.rule(RuleQualification, !ctx.RequireQualified, x.ContextAt, "%s", either(!ctx.RequireQualified, "the context asks for no qualified runtime; none is computed",
-		"the context asks for a qualified runtime, and no qualification is computed"))
+	b.qualification(ctx, command)
 	if b.c.Integration {
 		b.approval()
 	}
@@ -210,6 +215,7 @@ func (b *bench) one(x AttemptExhibit, ctx Context, recipe PlainDigest) bool {
 		b.rule(RuleFinished, true, x.FinishedAt, "it is finished")
 		b.record(x, *x.Record, g, ctx)
 	}
+	b.qualified(x, g, ctx)
 	b.rule(RuleHandles, x.Open == 0, cmp.Or(x.CleanupAt, x.RegisteredAt), "%d daemon objects may still exist", x.Open)
 	return !slices.ContainsFunc(b.rulings[from:], func(r Ruling) bool { return !r.Holds })
 }

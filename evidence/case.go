@@ -38,6 +38,7 @@ type AttemptExhibit struct {
 	Record       *Record // derived from its events; nil: not finished
 	Stored       RecordDigest
 	FinishedAt   EventIndex
+	Runtime      *RuntimeDigest // that it was created on; nil: none was observed
 }
 
 // ApprovalExhibit is the approval an integration follows.
@@ -53,6 +54,11 @@ type Case struct {
 	Attempts []AttemptExhibit // those listed for the present context before the judgement, in order
 	Rely     []AttemptID      // if set, only these may be relied on: those that a stored judgement names
 	Breaking *EventIndex      // an event between what was read and the judgement that changes an epoch or a context
+
+	// Canaries are the observations of each attempt's runtime, and Runs the attempts that these rest on, both
+	// as of the judgement. Only a context that asks for a qualified runtime needs them.
+	Canaries map[RuntimeDigest][]CanarySeen
+	Runs     map[AttemptID]*CanaryRun
 
 	Integration bool             // an approval must come first
 	Approval    *ApprovalExhibit // the last one of the present context

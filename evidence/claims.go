@@ -73,6 +73,8 @@ type Showing struct {
 	Desktop     bool // behind a desktop's virtual machine
 	Mutations   bool // what an agent changed is known
 	Policy      bool // it was held against a policy
+	Qualified   bool // the runtime of a judgement that stands was qualified
+	Unqualified bool // a command was started, and no runtime was
 }
 
 // ShowAttempt adds the facts of one attempt's record.
@@ -84,7 +86,7 @@ func (s *Showing) ShowAttempt(r Record) {
 		&s.Unbound: r.Binding == nil, &s.Reduced: r.Claim == ClaimReduced,
 		&s.Contained: contained, &s.Agent: contained && started, &s.Uncontained: !contained,
 		&s.Bridge: started && table.Network == NetworkBridge, &s.Desktop: slices.Contains(r.Reductions, ReducedDesktop),
-		&s.Mutations: r.Workspace != nil && r.Workspace.Code == "", &s.Policy: r.Policy != nil,
+		&s.Mutations: r.Workspace != nil && r.Workspace.Code == "", &s.Policy: r.Policy != nil, &s.Unqualified: started,
 	} {
 		*to = *to || holds
 	}
@@ -107,6 +109,8 @@ var catalogue = []struct {
 		func(s Showing) bool { return s.Rederived && s.Started }},
 	{Statement{"BD-C6", true, "what changed in the workspace was compared with a baseline taken before, once the container was proved gone"},
 		func(s Showing) bool { return s.Rederived && s.Mutations }},
+	{Statement{"BD-C7", true, "canaries bore out the runtime of the attempt relied on, for its profile only, as of the judgement"},
+		func(s Showing) bool { return s.Qualified }},
 	{Statement{"BD-N1", false, "the controller, its filesystem, the Docker daemon and the image are trusted to have reported what was"},
 		func(s Showing) bool { return s.Attempts }},
 	{Statement{"BD-N2", false, "isolation is configuration observed, not a proof against kernel faults or escapes"},
@@ -138,7 +142,7 @@ var catalogue = []struct {
 	{Statement{"BD-N15", false, "freshness, retention and permission are separate facts; none of them is shown"},
 		func(s Showing) bool { return s.Attempts }},
 	{Statement{"BD-N16", false, "no canary qualification is evaluated in this bundle"},
-		func(s Showing) bool { return s.Started }},
+		func(s Showing) bool { return s.Unqualified }},
 	{Statement{"BD-N17", false, "values of the environment are in no evidence; that they were the intended ones is the configuration's word"},
 		func(s Showing) bool { return s.Contained }},
 	{Statement{"BD-N18", false, "a sensitive value is taken out of output in its usual encodings; compressed or transformed copies are not found"},
@@ -153,6 +157,8 @@ var catalogue = []struct {
 		func(s Showing) bool { return s.Agent }},
 	{Statement{"BD-N23", false, "the command was no contained run; what is shown of its isolation is its own profile's"},
 		func(s Showing) bool { return s.Uncontained }},
+	{Statement{"BD-N24", false, "a qualification says nothing of escapes through the kernel or runc, of side channels, or of another runtime or profile; that its canaries ran from the image named is the writer's word"},
+		func(s Showing) bool { return s.Qualified }},
 }
 
 // Statements returns what applies, in the order of the catalogue.

@@ -16,12 +16,12 @@ import (
 // triggers are the facts that each statement needs, all of them and no others.
 var triggers = map[evidence.StatementID][]string{
 	"BD-C1": {"Authentic"}, "BD-C2": {"Rederived"}, "BD-C3": {"Complete"}, "BD-C4": {"Witnessed"},
-	"BD-C5": {"Rederived", "Started"}, "BD-C6": {"Rederived", "Mutations"},
+	"BD-C5": {"Rederived", "Started"}, "BD-C6": {"Rederived", "Mutations"}, "BD-C7": {"Qualified"},
 	"BD-N1": {"Attempts"}, "BD-N2": {"Started"}, "BD-N3": {"Started"}, "BD-N4": {"Started"}, "BD-N5": {"Started"},
 	"BD-N6": {"Toolchain"}, "BD-N7": {"NoToolchain"}, "BD-N8": {"Attempts"}, "BD-N9": {"Placed"}, "BD-N10": {"Placed"},
 	"BD-N11": {"Unbound"}, "BD-N12": {"Reduced"}, "BD-N13": {"Missing"}, "BD-N14": {"Endorsed"}, "BD-N15": {"Attempts"},
-	"BD-N16": {"Started"}, "BD-N17": {"Contained"}, "BD-N18": {"Agent"}, "BD-N19": {"Bridge"}, "BD-N20": {"Desktop"},
-	"BD-N21": {"Policy"}, "BD-N22": {"Agent"}, "BD-N23": {"Uncontained"},
+	"BD-N16": {"Unqualified"}, "BD-N17": {"Contained"}, "BD-N18": {"Agent"}, "BD-N19": {"Bridge"}, "BD-N20": {"Desktop"},
+	"BD-N21": {"Policy"}, "BD-N22": {"Agent"}, "BD-N23": {"Uncontained"}, "BD-N24": {"Qualified"},
 }
 
 func showing(facts ...string) (s evidence.Showing) {
@@ -88,8 +88,8 @@ func TestShowAttempt(t *testing.T) {
 		return on
 	}
 	none := func(*evidencetest.History) {}
-	require.Equal(t, []string{"Attempts", "Started", "NoToolchain", "Unbound", "Reduced", "Uncontained"}, facts(none, evidencetest.Success()))
-	require.Equal(t, []string{"Attempts", "Started", "NoToolchain", "Unbound", "Reduced", "Contained", "Agent", "Mutations", "Policy"}, facts(none, evidencetest.Contained()))
+	require.Equal(t, []string{"Attempts", "Started", "NoToolchain", "Unbound", "Reduced", "Uncontained", "Unqualified"}, facts(none, evidencetest.Success()))
+	require.Equal(t, []string{"Attempts", "Started", "NoToolchain", "Unbound", "Reduced", "Contained", "Agent", "Mutations", "Policy", "Unqualified"}, facts(none, evidencetest.Contained()))
 	require.Equal(t, []string{"Attempts", "NoToolchain", "Unbound", "Contained"}, facts(func(h *evidencetest.History) {
 		*h = evidencetest.History{Registered: h.Registered}
 	}, evidencetest.Contained()))
@@ -143,7 +143,8 @@ func when(facts []string) string {
 		"NoToolchain": "no toolchain is bound", "Unbound": "an attempt is bound to no change", "Reduced": "a claim is reduced",
 		"Contained": "a contained run is shown", "Agent": "an agent was started", "Uncontained": "another run is shown",
 		"Bridge": "the network was bridge", "Desktop": "the platform is a desktop's", "Mutations": "what an agent changed is known",
-		"Policy": "a workspace policy was checked",
+		"Policy": "a workspace policy was checked", "Qualified": "a judgement that stands rests on a qualified runtime",
+		"Unqualified": "a command was started, and no judgement rests on a qualified runtime",
 	}
 	all := make([]string, len(facts))
 	for i, f := range facts {

@@ -94,6 +94,12 @@ func grounds() evidence.Grounds {
 	return evidence.Grounds{Rules: 1, Grounds: []evidence.Ground{{Rule: evidence.RuleBasis}, {Rule: evidence.RuleSuccess, Index: &at, Attempt: "one"}}}
 }
 
+func canary(h *evidencetest.History) evidence.CanaryObserved {
+	e := evidencetest.Observe(h, evidencetest.Corpus(), "filesystem.root")
+	e.Record, e.Table, e.Verdict, e.Code = evidence.RecordDigest{1}, evidence.ProfileDigest{2}, evidence.CanaryFailed, "allowed" // the true ones change with the table
+	return e
+}
+
 func everyPayload(t *testing.T) []evidence.Payload {
 	h := evidencetest.Success()
 	h.Stop = &evidence.StopOrdered{Cause: evidence.StopCancelled, After: 7}
@@ -124,6 +130,7 @@ func everyPayload(t *testing.T) []evidence.Payload {
 		evidence.AttemptFenced{Generation: 2, By: evidence.FencedByRecover, Reason: &ref},
 		evidence.CustodyAbandoned{Handle: handle},
 		evidence.RuntimeProbed{Attempt: "probe", Controls: h.Kernel.Controls, Values: h.Kernel.Values},
+		canary(h),
 		evidence.StreamSealed{},
 		evidence.PathsChecked{Parent: strings.Repeat("b", 40), Revision: strings.Repeat("a", 40), Globs: []string{"src/**"}, Paths: ref, Touched: 3, Outside: 1},
 		evidence.ContextApproved{Version: 1, Context: evidence.ContextDigest{1}, Attempts: []evidence.AttemptRelied{{Attempt: "one", Record: evidence.RecordDigest{2}}},

@@ -32,6 +32,7 @@ type Context struct {
 	Reductions       []Reduction        `cbor:"9,keyasint" json:"reductions"` // accepted ones, sorted
 	RequireQualified bool               `cbor:"10,keyasint,omitempty" json:"require_qualified,omitempty"`
 	AllowPaths       []string           `cbor:"11,keyasint,omitempty" json:"allow_paths,omitempty"` // globs, sorted
+	Corpus           *Corpus            `cbor:"12,keyasint,omitempty" json:"corpus,omitempty"`      // what a required qualification is by
 }
 
 // Digest is the SHA-256 of the canonical context.
@@ -75,6 +76,14 @@ func (c Context) Check() error {
 	}
 	for _, g := range c.AllowPaths {
 		if err := CheckGlob(g); err != nil {
+			return err
+		}
+	}
+	if c.Corpus != nil {
+		if !c.RequireQualified {
+			return fmt.Errorf("the context names a corpus of canaries and asks for no qualified runtime")
+		}
+		if err := c.Corpus.Check(); err != nil {
 			return err
 		}
 	}

@@ -42,6 +42,7 @@ const (
 	RuleReductions  Rule = "reductions"
 	RuleCleanup     Rule = "cleanup"
 	RuleHandles     Rule = "handles"
+	RuleQualified   Rule = "qualified"
 )
 
 // Ruling is one rule applied: the event that satisfied or broke it, and why in words.
@@ -94,8 +95,11 @@ func (d Decision) Broken() []Ruling {
 
 // Grounds are what an approval stores of an admitting decision.
 func (d Decision) Grounds() Grounds {
-	g := Grounds{Rules: RuleSet}
+	g := Grounds{Rules: 1}
 	for _, r := range d.Rulings {
+		if r.Rule == RuleQualified {
+			g.Rules = 2
+		}
 		relied := r.Attempt == "" || slices.ContainsFunc(d.Relied, func(a AttemptRelied) bool { return a.Attempt == r.Attempt })
 		if r.Holds && relied {
 			g.Grounds = append(g.Grounds, Ground{Rule: r.Rule, Index: r.Index, Attempt: r.Attempt})
@@ -104,12 +108,14 @@ func (d Decision) Grounds() Grounds {
 	return g
 }
 
-// RuleSet numbers the rules below. A version that changes what is admitted takes the next number.
-const RuleSet = 1
+// RuleSet numbers the rules below. A version that changes what is admitted takes the next number. A
+// decision stores the smallest number whose rules give it, so that earlier readers judge what they can:
+// 2 adds RuleQualified.
+const RuleSet = 2
 
 // Grounds is every rule that admitted, in order, with the event that satisfied it.
 type Grounds struct {
-	Rules   uint64   `cbor:"1,keyasint" json:"rules"` // the RuleSet
+	Rules   uint64   `cbor:"1,keyasint" json:"rules"` // the smallest RuleSet that gives them
 	Grounds []Ground `cbor:"2,keyasint" json:"grounds"`
 }
 

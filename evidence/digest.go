@@ -32,6 +32,7 @@ type (
 	workspaceMeaning   struct{}
 	mutationsMeaning   struct{}
 	wsPolicyMeaning    struct{}
+	corpusMeaning      struct{}
 )
 
 type (
@@ -52,6 +53,8 @@ type (
 	LeafDigest        = Digest[leafMeaning]        // leaf hash of a ledger event
 	MachineID         = Digest[machineMeaning]     // SHA-256(domain ‖ /etc/machine-id): same machine, not linkable
 	ManifestDigest    = Digest[manifestMeaning]    // canonical manifest of a source tree (req B5)
+
+	CorpusDigest = Digest[corpusMeaning] // canonical corpus of canaries (req H7)
 
 	WorkspaceDigest       = Digest[workspaceMeaning] // canonical manifest of a workspace (req O1)
 	MutationsDigest       = Digest[mutationsMeaning] // canonical list of what changed in a workspace (req O5)

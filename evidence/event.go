@@ -136,6 +136,7 @@ var payloads = func() map[string]shape {
 	known[AttemptFinished](m)
 	known[CandidateDerived](m)
 	known[RuntimeProbed](m)
+	known[CanaryObserved](m)
 	known[StreamSealed](m)
 	return m
 }()

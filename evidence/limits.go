@@ -33,6 +33,8 @@ const (
 	MaxRelied  = 4      // attempts one decision rests on
 	MaxGrounds = 64     // rules of one decision; all of them are fewer
 
+	MaxCanaries = 128 // of one corpus; a context holds one
+
 	MaxEnvName   = 64  // name of an entry whose value is only committed to
 	MaxReference = 512 // a configured image reference
 	MaxChecks    = 64  // checks of one preflight, or of one workspace policy

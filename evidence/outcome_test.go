@@ -234,7 +234,7 @@ func TestFormatNamesEveryCauseAndEvent(t *testing.T) {
 	seen := 0
 	for _, typ := range evidence.EventTypes() {
 		switch typ {
-		case "LedgerOpened", "KeyAdded", "KeyRetired", "EpochAdvanced", "RuntimeProbed",
+		case "LedgerOpened", "KeyAdded", "KeyRetired", "EpochAdvanced", "RuntimeProbed", "CanaryObserved",
 			"ChangeOpened", "VersionAdded", "ContextSet", "AttemptOpened", "PathsChecked", "ContextApproved", "ChangeIntegrated": // of other streams
 			continue
 		}

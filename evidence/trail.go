@@ -126,6 +126,10 @@ func (t *AttemptTrail) Exhibit(listing Opening, listedAt EventIndex) AttemptExhi
 	if a.Claimed != nil {
 		x.Claimed = a.Claimed.Generation
 	}
+	if o := a.BeforeCreate; o != nil && o.Identity != nil {
+		d := o.Identity.Digest()
+		x.Runtime = &d
+	}
 	if a.Voided != nil {
 		x.Void = &t.at.claimed
 	}

@@ -59,6 +59,9 @@ func collect(ctx context.Context, led ledger.Store, r Request, at ledger.Index) 
 	if err != nil {
 		return nil, err
 	}
+	if err := runtimes(ctx, led, streams); err != nil {
+		return nil, err
+	}
 	for _, n := range bundle.Needs(judged, streams) {
 		if err := c.need(ctx, led, n); err != nil {
 			return nil, err
@@ -148,6 +151,31 @@ func admissions(ctx context.Context, led ledger.Store, judged [][]bundle.Placed,
 		changes[stream] = events[:held]
 	}
 	return changes, nil
+}
+
+// runtimes adds the streams of the runtimes that the changes' admissions rest on, as far as these name them:
+// they say which attempts must be there too.
+func runtimes(ctx context.Context, led ledger.Store, streams map[string][]bundle.Placed) error {
+	cited := map[string]uint64{}
+	for _, events := range streams {
+		for _, e := range events {
+			a, ok := bundle.AdmissionOf(e)
+			if !ok {
+				continue
+			}
+			for _, b := range a.Runtimes() {
+				cited[b.Stream] = max(cited[b.Stream], b.Version)
+			}
+		}
+	}
+	for stream, version := range cited {
+		events, err := read(ctx, led, stream, func(e ledger.Event) bool { return uint64(e.Version) >= version })
+		if err != nil {
+			return err
+		}
+		streams[stream] = events
+	}
+	return nil
 }
 
 // need reads a needed stream as far as it must be held.

@@ -39,8 +39,15 @@ func (f *facts) probed(c *conn, it *item) error {
 	err := c.run(`INSERT INTO runtime_rows (runtime, first_index, seen, probed) VALUES (?, ?, ?, ?)
 		ON CONFLICT (runtime) DO UPDATE SET probed = coalesce(excluded.probed, probed)`,
 		name, int64(it.index), it.time, probe)
-	if err != nil || !probed {
+	if err != nil {
 		return err
+	}
+	if seen, ok := it.payload.(evidence.CanaryObserved); ok {
+		return c.run("INSERT OR REPLACE INTO qualification_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			int64(it.index), name, seen.Table.String(), seen.Image.String(), seen.Corpus.String(), string(seen.Canary), string(seen.Verdict), string(seen.Attempt), it.time)
+	}
+	if !probed {
+		return nil
 	}
 	return c.run("INSERT OR REPLACE INTO qualification_rows VALUES (?, ?, NULL, ?, NULL, ?, ?, ?, ?)",
 		int64(it.index), name, e.Image.String(), probedSeccomp, verdicts[e.ProvesSeccomp()], string(e.Attempt), it.time)

@@ -191,11 +191,15 @@ CREATE TABLE runtime_rows (
   probed      INTEGER                 -- index of the last probe that saw the seccomp filter in place
 ) STRICT, WITHOUT ROWID;
 
--- Qualification is computed from canaries, of which this version has none.
+-- Whether a runtime is qualified is for one profile and corpus only, and what admission computes; here stands
+-- what its canaries came to when each was last observed.
 CREATE VIEW runtimes AS
 SELECT runtime, engine, machine, version, api, kernel, os, arch, runner, first_index,
        strftime('%Y-%m-%dT%H:%M:%S', seen / 1000000000, 'unixepoch') || printf('.%09dZ', seen % 1000000000) AS first_seen_at, probed,
-       (SELECT count(*) FROM attempt_rows a WHERE a.runtime = r.runtime) AS attempts, 'not computed' AS qualification
+       (SELECT count(*) FROM attempt_rows a WHERE a.runtime = r.runtime) AS attempts, 
+       (SELECT CASE count(*) WHEN 0 THEN 'no canary observed' ELSE printf('%d of %d canaries passed', sum(q.verdict = 'passed'), count(*)) END
+        FROM qualification_rows q WHERE q.idx IN (SELECT max(idx) FROM qualification_rows l WHERE l.runtime = r.runtime AND l.corpus IS NOT NULL
+          GROUP BY l.profile, l.corpus, l.canary)) AS qualification
 FROM runtime_rows r;
 
 -- One row an observation that says what a runtime holds: a probe, or one canary of a corpus.
@@ -206,7 +210,7 @@ CREATE TABLE qualification_rows (
   image   TEXT    NOT NULL,           -- what ran
   corpus  TEXT,                       -- digest of the corpus; NULL: a probe
   canary  TEXT    NOT NULL,           -- what was tried: seccomp for the probe, else a canary's name
-  verdict TEXT    NOT NULL,           -- held, not_held; of a canary as its observation says
+  verdict TEXT    NOT NULL,           -- held, not_held; of a canary passed, failed, not_applicable, which counts only as far as its attempt bears it out
   attempt TEXT    NOT NULL,           -- that ran it
   time    INTEGER NOT NULL
 ) STRICT;

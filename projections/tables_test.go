@@ -96,7 +96,19 @@ func TestTablesTellWhatTheEventsTell(t *testing.T) {
 			runtimes := ask(projections.RuntimesView, "attempt", "one")
 			require.Len(t, runtimes, 1)
 			require.EqualValues(t, 1, runtimes[0]["attempts"])
-			require.Equal(t, "not computed", runtimes[0]["qualification"])
+			require.Equal(t, "no canary observed", runtimes[0]["qualification"])
+			canaries := ledger.StreamID("runtime-" + runtimeOf(t, p))
+			for _, v := range []evidence.CanaryVerdict{evidence.CanaryFailed, evidence.CanaryPassed} {
+				force(t, w.led, canaries, "CanaryObserved", 1, evidence.CanaryObserved{Canary: "root", Attempt: "one", Image: evidence.ImageID{3},
+					Table: evidence.ProfileDigest{4}, Corpus: evidence.CorpusDigest{5}, Verdict: v})
+			}
+			force(t, w.led, canaries, "CanaryObserved", 1, evidence.CanaryObserved{Canary: "tmp", Attempt: "one", Corpus: evidence.CorpusDigest{5}, Verdict: evidence.CanaryFailed})
+			seen = ask(projections.QualificationsView, "canary", "root")
+			require.Len(t, seen, 2)
+			require.Equal(t, "passed", seen[0]["verdict"])
+			require.Equal(t, evidence.CorpusDigest{5}.String(), seen[0]["corpus"])
+			require.Equal(t, evidence.ProfileDigest{4}.String(), seen[0]["profile"])
+			require.Equal(t, "1 of 2 canaries passed", ask(projections.RuntimesView, "attempt", "one")[0]["qualification"])
 
 			size, err := w.led.Size(t.Context())
 			require.NoError(t, err)

@@ -179,7 +179,8 @@ type caseRead struct {
 	policy   evidence.PolicyID
 	pHead    ledger.Head
 	heads    map[evidence.AttemptID]ledger.Head
-	approval *approvalRead // the last of the present context that stands or, without one, the last
+	runtimes map[evidence.RuntimeDigest]ledger.Head // of the attempts, where they must be qualified
+	approval *approvalRead                          // the last of the present context that stands or, without one, the last
 }
 
 type approvalRead struct {
@@ -193,8 +194,16 @@ func (r *caseRead) basis(relied []evidence.AttemptRelied) []evidence.Basis {
 	bs := []evidence.Basis{basisOf(ChangeStream(r.change.Fold.Opened.Change), r.head), basisOf(PolicyStream(r.policy), r.pHead)}
 	for _, a := range relied {
 		bs = append(bs, basisOf(AttemptStream(a.Attempt), r.heads[a.Attempt]))
+		for _, x := range r.the.Attempts {
+			if x.Attempt != a.Attempt || x.Runtime == nil {
+				continue
+			}
+			if head, read := r.runtimes[*x.Runtime]; read {
+				bs = append(bs, basisOf(runtimeStream(*x.Runtime), head))
+			}
+		}
 	}
-	return sortedBasis(bs...)
+	return slices.Compact(sortedBasis(bs...))
 }
 
 // trail is a fold that remembers indexes.
@@ -256,6 +265,9 @@ func (j *Journal) readCase(ctx context.Context, id evidence.ChangeID) (*caseRead
 		if err := j.readExhibit(ctx, r, i); err != nil {
 			return nil, err
 		}
+	}
+	if err := j.readRuntimes(ctx, r); err != nil {
+		return nil, err
 	}
 	for _, v := range r.change.Fold.Approvals {
 		if err := j.readApproval(ctx, r, approvals[v]); err != nil {

@@ -52,6 +52,7 @@ type Requirement struct {
 	AllowPaths       []string              // requires source-paths/v1 with these globs
 	Reductions       []evidence.Reduction  // accepted by admission
 	RequireQualified bool
+	Corpus           *evidence.Corpus  // with RequireQualified: what qualifies
 	Policy           evidence.PolicyID // empty: the default
 }
 
@@ -98,7 +99,7 @@ func (r Requirement) context() (evidence.Context, error) {
 	if err != nil {
 		return evidence.Context{}, err
 	}
-	c := evidence.Context{Version: 1, Policy: r.Policy, Reductions: reductions, RequireQualified: r.RequireQualified}
+	c := evidence.Context{Version: 1, Policy: r.Policy, Reductions: reductions, RequireQualified: r.RequireQualified, Corpus: r.Corpus}
 	if r.Recipe != nil {
 		if err := r.Recipe.Check(); err != nil {
 			return c, err

@@ -132,27 +132,6 @@ func (m *Meaning) visitLedger(e ledger.Event, p evidence.Payload) error {
 	return nil
 }
 
-func (m *Meaning) visitRuntime(e ledger.Event, p evidence.Payload) error {
-	r := m.runtimes[e.Stream]
-	if r == nil {
-		r = &runtimeSeen{}
-		put(&m.runtimes, e.Stream, r)
-	}
-	probe, isProbe := p.(evidence.RuntimeProbed)
-	if _, seal := p.(evidence.StreamSealed); !isProbe && !seal {
-		return bad(e, "type", "one that belongs in a runtime's stream", e.Type)
-	}
-	r.leaves = append(r.leaves, e.Leaf())
-	r.proves = append(r.proves, isProbe && probe.ProvesSeccomp())
-	return nil
-}
-
-// runtimeSeen is what observations of a runtime may rely on, by version.
-type runtimeSeen struct {
-	leaves []ledger.Hash
-	proves []bool // a probe that saw the seccomp filter
-}
-
 // grounds is what is kept of a stream that claims may rest on.
 type grounds struct {
 	leaves   []ledger.Hash // by version

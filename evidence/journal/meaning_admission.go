@@ -42,7 +42,11 @@ func (m *Meaning) judgeJudgement(e ledger.Event, p evidence.Payload, c *changeSe
 			return nil
 		}
 	}
-	named, void, err := m.judgementBasis(e, basisIn(p), relied)
+	runtimes, err := m.qualifying(e, &the, relied, basisIn(p))
+	if err != nil {
+		return err
+	}
+	named, void, err := m.judgementBasis(e, basisIn(p), relied, runtimes)
 	if err != nil {
 		return err
 	}
@@ -70,14 +74,17 @@ func (m *Meaning) judgeJudgement(e ledger.Event, p evidence.Payload, c *changeSe
 	return nil
 }
 
-// judgementBasis checks every basis of a judgement: those of a change and its policy, and those
-// of finished attempts it relies on, and no others. It returns the versions named and the first
+// judgementBasis checks every basis of a judgement: those of a change and its policy, those of
+// finished attempts it relies on and, where they must be qualified, of their runtimes, and no others. It returns the versions named and the first
 // event that makes the judgement void.
-func (m *Meaning) judgementBasis(e ledger.Event, basis []evidence.Basis, relied []evidence.AttemptRelied) (named map[ledger.StreamID]uint64, void *evidence.EventIndex, err error) {
+func (m *Meaning) judgementBasis(e ledger.Event, basis []evidence.Basis, relied []evidence.AttemptRelied, runtimes map[ledger.StreamID]bool) (named map[ledger.StreamID]uint64, void *evidence.EventIndex, err error) {
 	named = map[ledger.StreamID]uint64{}
 	for _, b := range basis {
 		s := ledger.StreamID(b.Stream)
 		named[s] = b.Version
+		if runtimes[s] {
+			continue // checked where it was read; a later canary voids nothing
+		}
 		if k, _ := KindOf(s); k == KindAttempt {
 			if err := m.judgeRelied(e, b); err != nil {
 				return nil, nil, err
@@ -98,8 +105,13 @@ func (m *Meaning) judgementBasis(e ledger.Event, basis []evidence.Basis, relied 
 			return nil, nil, bad(e, "basis", "the stream of attempt "+string(r.Attempt), "a basis without it")
 		}
 	}
-	if len(named) != len(relied)+2 {
-		return nil, nil, bad(e, "basis", fmt.Sprintf("%d streams", len(relied)+2), fmt.Sprint(len(named)))
+	for s := range runtimes {
+		if _, ok := named[s]; !ok {
+			return nil, nil, bad(e, "basis", "the runtime's stream "+string(s), "a basis without it")
+		}
+	}
+	if want := len(relied) + len(runtimes) + 2; len(named) != want {
+		return nil, nil, bad(e, "basis", fmt.Sprintf("%d streams", want), fmt.Sprint(len(named)))
 	}
 	return named, void, nil
 }

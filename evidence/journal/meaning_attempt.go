@@ -23,6 +23,7 @@ type finishedSeen struct {
 	exhibit    *evidence.AttemptExhibit // of a success that a change lists; dropped with the change's version
 	version    uint64                   // of its AttemptFinished
 	leaves     []ledger.Hash            // from there on, while there is an exhibit
+	canary     *evidence.CanaryRun      // of one that is bound to no change: a canary may rest on it
 }
 
 func (m *Meaning) visitAttempt(e ledger.Event, p evidence.Payload) error {
@@ -49,6 +50,9 @@ func (m *Meaning) visitAttempt(e ledger.Event, p evidence.Payload) error {
 		if evidence.VerdictOf(a).Outcome == evidence.OutcomeSuccess && a.Registered.Binding != nil {
 			x := m.exhibit(s, *a.Registered.Binding, a.Registered.Attempt)
 			s.after.exhibit = &x
+		}
+		if a.Registered.Binding == nil {
+			s.after.canary = s.trail.CanaryRun()
 		}
 		s.trail, s.void = nil, nil
 	}

@@ -107,7 +107,7 @@ func TestLaterRulesAreNotJudged(t *testing.T) {
 	ch, err := j.Change(t.Context(), "c")
 	require.NoError(t, err)
 	g := d.Grounds()
-	g.Rules++
+	g.Rules = evidence.RuleSet + 1
 	force(t, led, journal.ChangeStream("c"), raw(evidence.ContextApproved{Version: 1, Context: ch.Fold.ContextDigest,
 		Attempts: d.Relied, Basis: basisNow(t, j, "good"), Grounds: g}))
 	m, err := visit(t, led)

@@ -83,12 +83,7 @@ func IsProductStream(s ledger.StreamID) bool {
 	return k != KindUser
 }
 
-// reservedTypes belong to the vocabulary and are not readable by this version yet.
-var reservedTypes = []string{
-	"CanaryObserved", "PolicyChecked", "PreflightObserved", "WorkspaceMutated",
-}
-
 // IsProductType reports whether an event type belongs to the vocabulary; users may not write it.
 func IsProductType(t string) bool {
-	return slices.Contains(evidence.EventTypes(), t) || slices.Contains(reservedTypes, t)
+	return slices.Contains(evidence.EventTypes(), t)
 }

@@ -111,6 +111,8 @@ func Mentions(p evidence.Payload) []Mention {
 		m.ref(ClassControls, &e.Values)
 	case evidence.RuntimeProbed:
 		m.ref(ClassControls, &e.Values)
+	case evidence.CanaryObserved:
+		m.ref(ClassDetail, &e.Seen)
 	case evidence.StartFailed:
 		m.ref(ClassDetail, e.Detail)
 	case evidence.ContainerExited:

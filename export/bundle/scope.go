@@ -165,8 +165,8 @@ func (s scope) attempt(a []Placed) {
 }
 
 // admission adds what one admission in a change's stream rests on, and the attempts it counts:
-// every one listed for its context before it (req T3).
-func (s scope) admission(change []Placed, a Admission) {
+// every one listed for its context before it (req T3), and those of the canaries that qualify a runtime.
+func (s scope) admission(change []Placed, a Admission, streams map[string][]Placed) {
 	s.basis(evidence.LedgerStream, a.Index)
 	s.basis(string(a.Stream), a.Index)
 	for _, b := range a.Basis {
@@ -186,13 +186,85 @@ func (s scope) admission(change []Placed, a Admission) {
 			s.basis(evidence.AttemptPrefix+string(o.Attempt), a.Index).Counted = true
 		}
 	}
+	for _, id := range canaries(change, a, streams) {
+		s.basis(evidence.AttemptPrefix+string(id), a.Index).Counted = true
+	}
+}
+
+// Runtimes returns the runtimes' streams that an admission rests on.
+func (a Admission) Runtimes() []evidence.Basis {
+	var out []evidence.Basis
+	for _, b := range a.Basis {
+		if strings.HasPrefix(b.Stream, evidence.RuntimePrefix) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// canaries returns the attempts of the canaries that qualify the runtimes an admission rests on (req H7).
+func canaries(change []Placed, a Admission, streams map[string][]Placed) []evidence.AttemptID {
+	var corpus *evidence.Corpus
+	tables := map[evidence.AttemptID]evidence.ProfileDigest{}
+	for _, e := range change {
+		if e.Index >= a.Index {
+			break
+		}
+		switch p := e.Payload.(type) {
+		case evidence.ContextSet:
+			if p.Context.Digest() == a.Context {
+				corpus = p.Context.Corpus
+			}
+		case evidence.AttemptOpened:
+			var r evidence.AttemptRegistered
+			if err := evidence.Unmarshal(p.Registration, &r); err == nil {
+				tables[p.Attempt] = r.Table
+			}
+		}
+	}
+	if corpus == nil {
+		return nil
+	}
+	var out []evidence.AttemptID
+	for _, b := range a.Runtimes() {
+		t, err := RuntimeTrail(b.Stream, streams[b.Stream])
+		if err != nil {
+			continue // a fold says so
+		}
+		for _, r := range a.Relied {
+			bound := evidence.Bound{Runtime: t.Runtime, Table: tables[r.Attempt], Corpus: *corpus}
+			for _, c := range bound.Cite(t.UpTo(b.Version)) {
+				out = append(out, c.Observed.Attempt)
+			}
+		}
+	}
+	return out
+}
+
+// RuntimeTrail folds the stream of a runtime.
+func RuntimeTrail(stream string, events []Placed) (evidence.RuntimeTrail, error) {
+	var t evidence.RuntimeTrail
+	var err error
+	if t.Runtime, err = evidence.RuntimeOf(stream); err != nil {
+		return t, err
+	}
+	for _, e := range events {
+		if e.Version < 0 {
+			return t, fmt.Errorf("stream %s has a negative version", stream)
+		}
+		if err := t.Follow(evidence.EventIndex(e.Index), uint64(e.Version), e.Payload); err != nil {
+			return t, fmt.Errorf("stream %s, version %s: %w", stream, e.Version, err)
+		}
+	}
+	return t, nil
 }
 
 // Needs returns what the judged attempts and changes need beside themselves, sorted by stream: the stream
 // `ledger`, the streams the attempts' claims read, the streams of their changes, and those whose probes
 // they cite; and for every approval and integration of their contexts, and of any context of a judged
-// change, that the changes' streams hold, by stream name, what it rests on and the attempts it counts.
-func Needs(judged [][]Placed, changes map[string][]Placed) []Need {
+// change, that the changes' streams hold, by stream name, what it rests on and the attempts it counts. The streams of the
+// runtimes that admissions rest on must be there too, as far as they are read.
+func Needs(judged [][]Placed, streams map[string][]Placed) []Need {
 	s := scope{needs: map[string]*Need{}}
 	for _, a := range judged {
 		if _, ok := ChangeOf(a); ok {
@@ -202,10 +274,10 @@ func Needs(judged [][]Placed, changes map[string][]Placed) []Need {
 		s.attempt(a)
 	}
 	for _, b := range Bindings(judged) {
-		change := changes[evidence.ChangePrefix+string(b.Change)]
+		change := streams[evidence.ChangePrefix+string(b.Change)]
 		for _, e := range change {
 			if a, ok := AdmissionOf(e); ok && a.About(b) {
-				s.admission(change, a)
+				s.admission(change, a, streams)
 			}
 		}
 	}

@@ -182,6 +182,12 @@ func (c *counter) Read(b []byte) (int, error) {
 // history to it and lists its attempt. It returns the binding.
 func (f *Fixture) Change(t testing.TB, id evidence.ChangeID, h *evidencetest.History) evidence.Binding {
 	t.Helper()
+	return f.ChangeWith(t, id, h, func(*evidence.Context) {})
+}
+
+// ChangeWith is Change with a bent context.
+func (f *Fixture) ChangeWith(t testing.TB, id evidence.ChangeID, h *evidencetest.History, bend func(*evidence.Context)) evidence.Binding {
+	t.Helper()
 	stream := evidence.ChangePrefix + string(id)
 	revision := h.Registered.Subject.Revision
 	ctx := evidence.Context{
@@ -190,6 +196,7 @@ func (f *Fixture) Change(t testing.TB, id evidence.ChangeID, h *evidencetest.His
 		Environment: h.Environment.Digest(), Policy: evidence.DefaultPolicy, Epoch: 1,
 		Reductions: []evidence.Reduction{evidence.ReducedCgroupV1},
 	}
+	bend(&ctx)
 	repository := evidence.RepositoryID{0: 0x5e}
 	f.Append(t, stream, evidence.ChangeOpened{Change: id, Repository: repository},
 		evidence.VersionAdded{Version: 1, Revision: revision}, evidence.ContextSet{Version: 1, Context: ctx})

@@ -14,6 +14,11 @@ func evidencePart(r verify.Report) Part {
 	if len(r.Missing) > 0 {
 		p.add(missing(r))
 	}
+	if len(r.Attempts)+len(r.Admissions) > 0 {
+		s := Section{Key: "qualification", Title: "Qualification"}
+		s.fact("runtime", say("%s", r.Qualification()))
+		p.add(s)
+	}
 	p.add(ledgerOf(r))
 	for _, of := range []struct {
 		claims bool

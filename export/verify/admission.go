@@ -175,11 +175,22 @@ func (v *verification) admission(id evidence.ChangeID, a bundle.Admission, trail
 	if trail.Fold.Context == nil {
 		return nil, fmt.Errorf("the change has no context there")
 	}
-	void, err := v.judgementBasis(a, trail.Fold.Context.Policy)
+	the := evidence.Case{Change: trail.Exhibit()}
+	for _, i := range trail.Present() {
+		ex, err := v.exhibit(trail.Fold.Openings[i], trail.Listed[i], a.Index)
+		if err != nil {
+			return nil, err
+		}
+		the.Attempts = append(the.Attempts, ex)
+	}
+	runtimes := qualifying(a, the)
+	void, err := v.judgementBasis(a, trail.Fold.Context.Policy, runtimes)
 	if err != nil {
 		return nil, err
 	}
-	the := evidence.Case{Change: trail.Exhibit()}
+	if err := v.canaries(a, &the, runtimes); err != nil {
+		return nil, err
+	}
 	x := &Admission{Change: id, Version: a.Version, Context: a.Context, Kind: kindApproval, Index: a.Index, Stands: void == nil, Void: void, Relied: []evidence.AttemptID{}}
 	if p, ok := a.Payload.(evidence.ChangeIntegrated); ok {
 		x.Kind, the.Integration = kindIntegration, true
@@ -192,13 +203,6 @@ func (v *verification) admission(id evidence.ChangeID, a bundle.Admission, trail
 	}
 	if the.Policy, err = v.policyAt(trail.Fold.Context.Policy, a.Basis); err != nil {
 		return nil, err
-	}
-	for _, i := range trail.Present() {
-		ex, err := v.exhibit(trail.Fold.Openings[i], trail.Listed[i], a.Index)
-		if err != nil {
-			return nil, err
-		}
-		the.Attempts = append(the.Attempts, ex)
 	}
 	for _, r := range a.Relied {
 		if err := v.relied(r.Attempt); err != nil {
@@ -232,12 +236,15 @@ func (v *verification) admission(id evidence.ChangeID, a bundle.Admission, trail
 }
 
 // judgementBasis checks that a judgement rests on its change as it was directly before it, on the
-// policy and on the attempts relied on, each as the bundle shows it, and on nothing else. It
-// returns the first event that makes the judgement void (req H5).
-func (v *verification) judgementBasis(a bundle.Admission, policy evidence.PolicyID) (void *ledger.Index, err error) {
+// policy, on the attempts relied on and, where they must be qualified, on their runtimes, each as the
+// bundle shows it, and on nothing else. It returns the first event that makes the judgement void (req H5).
+func (v *verification) judgementBasis(a bundle.Admission, policy evidence.PolicyID, runtimes map[string]evidence.Bound) (void *ledger.Index, err error) {
 	want := map[string]bool{string(a.Stream): true, evidence.PolicyPrefix + string(policy): true}
 	for _, r := range a.Relied {
 		want[evidence.AttemptPrefix+string(r.Attempt)] = true
+	}
+	for stream := range runtimes {
+		want[stream] = true
 	}
 	for _, b := range a.Basis {
 		if !want[b.Stream] {

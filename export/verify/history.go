@@ -199,7 +199,8 @@ func (v *verification) folderOf(name string, events []bundle.Placed) (folder, er
 	case strings.HasPrefix(name, evidence.PolicyPrefix):
 		return &evidence.Policy{}, nil
 	case strings.HasPrefix(name, evidence.RuntimePrefix):
-		return probes{}, nil
+		id, err := evidence.RuntimeOf(name)
+		return &observations{evidence.RuntimeTrail{Runtime: id}}, err
 	case strings.HasPrefix(name, evidence.ChangePrefix):
 		for _, e := range events {
 			if o, ok := e.Payload.(evidence.ChangeOpened); ok && evidence.ChangePrefix+string(o.Change) != name {
@@ -211,13 +212,7 @@ func (v *verification) folderOf(name string, events []bundle.Placed) (folder, er
 	return nil, fmt.Errorf("stream %s is of no kind that a judgement rests on", name)
 }
 
-// probes is the fold of a runtime's stream: it has no state.
-type probes struct{}
+// observations is the fold of a runtime's stream, for what belongs there.
+type observations struct{ trail evidence.RuntimeTrail }
 
-func (probes) Apply(p evidence.Payload) error {
-	switch p.(type) {
-	case evidence.RuntimeProbed, evidence.StreamSealed:
-		return nil
-	}
-	return &evidence.IllegalEventError{Type: p.EventType(), Why: "it does not belong in a runtime's stream"}
-}
+func (o *observations) Apply(p evidence.Payload) error { return o.trail.Follow(0, 0, p) }

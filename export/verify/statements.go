@@ -16,5 +16,8 @@ func (r *Report) showing() evidence.Showing {
 	for _, a := range r.Attempts {
 		s.ShowAttempt(a.Record)
 	}
+	if r.qualified() != nil {
+		s.Qualified, s.Unqualified = true, false
+	}
 	return s
 }

@@ -376,6 +376,7 @@ MENTIONS = {  # type: (field, class) of each blob reference
     "IsolationObserved": ((4, "controls"), (6, "detail")),
     "KernelObserved": ((3, "controls"),),
     "RuntimeProbed": ((4, "controls"),),
+    "CanaryObserved": ((10, "detail"),),
     "StartFailed": ((3, "detail"),),
     "ContainerExited": ((13, "detail"),),
     "CleanupUnconfirmed": ((4, "detail"),),
@@ -416,10 +417,11 @@ build = mapped({1: text, 2: text, 3: text, 4: text, 5: text, 6: text, 7: text, 8
 control = mapped({1: uint, 2: text, 3: lambda x: type(x) is bool, 4: digest}, {5: text})
 stream = mapped({1: uint, 2: uint, 3: ref, 4: digest}, {5: maybe, 6: maybe, 7: maybe})
 some = lambda rule: lambda x: rule(x) and bool(x)  # written only if it holds something
+corpus = mapped({1: lambda x: x == 1, 2: listed(mapped({1: text, 2: text}, {3: maybe})), 3: digest})
 context = mapped(
     {1: lambda x: x == 1, 2: text, 3: listed(text), 4: listed(mapped({1: text, 2: digest})), 6: digest, 7: text,
      8: uint, 9: listed(text)},
-    {5: digest, 10: maybe, 11: some(listed(text))})
+    {5: digest, 10: maybe, 11: some(listed(text)), 12: corpus})
 registered = {1: text, 3: mapped({1: text}, {2: some(text)}), 4: text, 5: digest, 6: digest, 8: digest}
 key_change = ({1: text, 2: bytes, 3: digest, 4: bytes},)
 coded = ({1: text}, {2: ref})
@@ -434,6 +436,7 @@ SHAPES = {  # schemas/events.cddl: required fields, optional fields
     "EpochAdvanced": ({1: uint},),
     "StreamSealed": ({},),
     "RuntimeProbed": ({1: text, 2: digest, 3: listed(control), 4: ref},),
+    "CanaryObserved": ({1: text, 2: text, 3: digest, 4: digest, 5: digest, 6: digest, 7: digest, 8: text, 10: ref}, {9: some(text)}),
     "ChangeOpened": ({1: text, 2: nonce},),
     "VersionAdded": ({1: uint, 2: text},),
     "ContextSet": ({1: uint, 2: context},),
@@ -775,6 +778,32 @@ class Bundle:
                     listed_for = registration.get(2, {})
                     if (listed_for.get(3), listed_for.get(4)) == (binding[3], binding[4]):
                         rests("attempt-" + e.data[1], a.index, counted=True)
+            for attempt in self.canaries(change, a):
+                rests("attempt-" + attempt, a.index, counted=True)
+
+    def canaries(self, change, a):
+        """The attempts of the canaries that qualify the runtimes an admission rests on: of each canary of the
+        context's corpus, the last observation that is of the corpus and of the relied attempt's profile table."""
+        named, tables = None, {}
+        for e in change:
+            if e.index < a.index and e.type == "ContextSet" and sha256(encode(e.data[2])) == a.data[2]:
+                named = e.data[2].get(12)
+            elif e.index < a.index and e.type == "AttemptOpened":
+                tables[e.data[1]] = decode(e.data[2], simple=True)[5]
+        if named is None:
+            return
+        approved = a.type == "ContextApproved"
+        for b in a.data[4 if approved else 6]:
+            if not b[1].startswith("runtime-"):
+                continue
+            for r in a.data[3 if approved else 5]:
+                last = {}
+                for e in self.opened[b[1]][:b[2] + 1]:
+                    if e.type == "CanaryObserved" and (e.data[6], e.data[7]) == (tables.get(r[1]), sha256(encode(named))):
+                        last[e.data[1]] = e.data[2]
+                for c in named[2]:
+                    if c[1] in last:
+                        yield last[c[1]]
 
     def claims(self):
         """The first rule of a claim: what it rests on is in the bundle and came before it."""

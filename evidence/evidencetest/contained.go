@@ -77,3 +77,22 @@ func entry(content string) evidence.EntryState {
 		Type: evidence.EntryFile, Mode: 0o644, Size: uint64(len(content)), SHA256: evidence.ContentDigest(sha256.Sum256([]byte(content))),
 	}
 }
+
+// Violated is Contained under a policy that its one change breaks.
+func Violated() *History {
+	h := Contained()
+	none := uint64(0)
+	policy := evidence.WorkspacePolicy{Allowed: []string{"**"}, MaxFiles: &none}.Normal()
+	encoded, err := policy.Marshal()
+	must(err)
+	digest, err := policy.Digest()
+	must(err)
+	h.Plain = [][]byte{encoded}
+	terms := *h.Recipe.Contained
+	terms.Policy = &digest
+	h.Recipe.Contained, h.Registered.Policy, h.Policy.Policy = &terms, &digest, digest
+	h.Registered.Recipe = h.Recipe.Digest()
+	h.Custody.Request = h.Request()
+	h.Policy.Checks[1].Held = false
+	return h
+}

@@ -32,7 +32,7 @@ func (p *Part) add(s ...Section) { p.Sections = append(p.Sections, s...) }
 func result(a verify.Attempt) Section {
 	rec := a.Record
 	s := Section{Key: "result", Title: "Result"}
-	s.toned("outcome", say("%s (%s)", rec.Outcome, rec.Detail), outcomeTone(rec.Outcome))
+	s.toned("outcome", say("%s (%s)", rec.Outcome, rec.Detail), recordTone(rec))
 	if len(rec.Causes) > 1 {
 		s.fact("also", codes(rec.Causes[1:]))
 	}

@@ -163,7 +163,7 @@ func top(r verify.Report) View {
 		v.Tone = Unsure
 	}
 	if r.Outcome != "" {
-		v.Headline = say("%s, claim %s", r.Outcome, r.Claim)
+		v.Headline = say("%s%s, claim %s", r.Outcome, heldAgainst(r), r.Claim)
 	}
 	if len(r.Attempts) == 0 && len(r.Changes) > 0 {
 		v.Headline = say("change %s, no attempt", r.Changes[0])
@@ -180,7 +180,7 @@ func top(r verify.Report) View {
 		v.note("Level %s is not reached: %s", r.Required, r.Why)
 	}
 	for _, a := range r.Attempts {
-		v.Brief = append(v.Brief, Fact{field(string(a.Attempt)), say("%s (%s), claim %s", a.Record.Outcome, a.Record.Detail, a.Record.Claim), outcomeTone(a.Record.Outcome)})
+		v.Brief = append(v.Brief, Fact{field(string(a.Attempt)), say("%s (%s), claim %s", a.Record.Outcome, a.Record.Detail, a.Record.Claim), recordTone(a.Record)})
 	}
 	for _, a := range r.Admissions {
 		v.Brief = append(v.Brief, admissionBrief(a, r.Check(verify.CheckAdmission).Result))
@@ -193,6 +193,23 @@ func (v *View) note(format string, args ...any) { v.Notes = append(v.Notes, say(
 // say formats and escapes: whatever came in as an argument can't leave its line.
 func say(format string, args ...any) Shown {
 	return cut(Escape(fmt.Sprintf(format, args...)), maxLine)
+}
+
+// heldAgainst names what is held against a success, in parentheses; nothing beside any other outcome.
+func heldAgainst(r verify.Report) string {
+	for _, a := range r.Attempts {
+		if a.Record.Outcome == evidence.OutcomeSuccess && r.Outcome == evidence.OutcomeSuccess && !a.Record.Good() {
+			return " (" + a.Record.Detail + ")"
+		}
+	}
+	return ""
+}
+
+func recordTone(r evidence.Record) Tone {
+	if r.Outcome == evidence.OutcomeSuccess && !r.Good() {
+		return Bad
+	}
+	return outcomeTone(r.Outcome)
 }
 
 func outcomeTone(o evidence.Outcome) Tone {

@@ -60,7 +60,7 @@ func TestSaltsAreShownOnlyWhenNamed(t *testing.T) {
 
 // req N7: a run that broke its policy is authentic, and no success to whoever asks for one.
 func TestABrokenPolicyIsNoSuccess(t *testing.T) {
-	r, _ := contained(t, func(h *evidencetest.History) { narrow(t, h) }, export.Request{})
+	r, _ := contained(t, func(h *evidencetest.History) { *h = *evidencetest.Violated() }, export.Request{})
 	require.Equal(t, verify.Valid, r.Verdict, "%v", r.Checks)
 	require.Equal(t, evidence.OutcomeSuccess, r.Outcome)
 	require.False(t, r.Reached)
@@ -90,27 +90,10 @@ func TestWithheldChanges(t *testing.T) {
 	require.Equal(t, verify.NotChecked, r.Verdict)
 }
 
-// narrow makes the policy one that the change breaks.
-func narrow(t *testing.T, h *evidencetest.History) {
-	none := uint64(0)
-	p := evidence.WorkspacePolicy{Allowed: []string{"**"}, MaxFiles: &none}.Normal()
-	b, err := p.Marshal()
-	require.NoError(t, err)
-	d, err := p.Digest()
-	require.NoError(t, err)
-	h.Plain = [][]byte{b}
-	terms := *h.Recipe.Contained
-	terms.Policy = &d
-	h.Recipe.Contained, h.Registered.Policy, h.Policy.Policy = &terms, &d, d
-	h.Registered.Recipe = h.Recipe.Digest()
-	h.Custody.Request = h.Request()
-	h.Policy.Checks[1].Held = false
-}
-
 // req N7: whoever holds the mutations and the policy decides each check again, and counts again.
 func TestWorkspaceIsJudgedAgain(t *testing.T) {
 	for name, bend := range map[string]func(*evidencetest.History){
-		"a check that broke is called held":  func(h *evidencetest.History) { narrow(t, h); h.Policy.Checks[1].Held = true },
+		"a check that broke is called held":  func(h *evidencetest.History) { *h = *evidencetest.Violated(); h.Policy.Checks[1].Held = true },
 		"a check that held is called broken": func(h *evidencetest.History) { h.Policy.Checks[1].Held = false },
 		"a check left out":                   func(h *evidencetest.History) { h.Policy.Checks = h.Policy.Checks[:1] },
 		"another count":                      func(h *evidencetest.History) { h.Mutated.Added, h.Mutated.Modified = 0, 1 },

@@ -19,7 +19,7 @@ func (d *Driver) Create(ctx context.Context, p executor.Plan) (executor.Created,
 	var out executor.Created
 	req, err := render(p)
 	if err != nil {
-		return out, err
+		return out, fmt.Errorf("%w: %w", executor.ErrNotSent, err)
 	}
 	_, err = d.control(ctx, "create", d.by.create, func(ctx context.Context) error {
 		resp, err := d.api.ContainerCreate(ctx, req.Config, req.HostConfig, req.NetworkingConfig, nil, p.Name)

@@ -96,6 +96,7 @@ type Runtime struct {
 	Reductions []evidence.Reduction   // sorted; empty for a full claim
 	Seccomp    evidence.SeccompNaming // whether the create request can name the profile
 	Refusals   []Refusal              // each missing requirement; any of them refuses
+	SELinux    bool                   // containers get a label of SELinux; what is bound into them must let it in
 }
 
 // Refusal is one stable code and what was found, for people.

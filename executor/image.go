@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/baildock/baildock/evidence"
 )
 
 // imageRefusals lists why an image may not be run under a recipe. Nothing of an image is taken
@@ -13,7 +15,11 @@ import (
 func imageRefusals(img Image, err error, job Job) []Refusal {
 	switch {
 	case errors.Is(err, ErrAbsent):
-		return []Refusal{{RefusedNoImage, fmt.Sprintf("there is no local image %s, and nothing is ever pulled", job.Recipe.Image)}}
+		named := "of that name"
+		if job.Recipe.Image != (evidence.ImageID{}) {
+			named = job.Recipe.Image.String()
+		}
+		return []Refusal{{RefusedNoImage, fmt.Sprintf("there is no local image %s, and nothing is ever pulled", named)}}
 	case err != nil:
 		return []Refusal{{RefusedImageError, err.Error()}}
 	case img.ID != job.Recipe.Image:

@@ -117,6 +117,8 @@ func identify(info system.Info, version types.Version, api string, sock socketFa
 			for _, kv := range o.Options {
 				builtin = builtin || kv.Key == "profile" && (kv.Value == "default" || kv.Value == "builtin")
 			}
+		case "selinux":
+			rt.SELinux = true
 		case "rootless":
 			reduce(evidence.ReducedRootless)
 		case "userns":

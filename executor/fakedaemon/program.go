@@ -65,6 +65,11 @@ func Write(stderr bool, p []byte) Step {
 	return output(1, p)
 }
 
+// WriteOf writes what a function of the test's own makes, without the daemon's lock, to standard output.
+func WriteOf(f func() []byte) Step {
+	return Step{func(pr *process) bool { return pr.write(1, f()) }}
+}
+
 func output(stream byte, p []byte) Step {
 	return Step{func(pr *process) bool { return pr.write(stream, p) }}
 }

@@ -32,12 +32,6 @@ type Changes struct {
 	Unpatched []string // paths whose change no text patch can carry
 }
 
-// Checks that a warden makes itself, before anything is asked of the daemon.
-const (
-	CheckUser = "user"
-	codeUser  = "user_mismatched"
-)
-
 // ContainedError says that an attempt can't be run by whoever has only its registration.
 type ContainedError struct{ Attempt evidence.AttemptID }
 
@@ -113,20 +107,22 @@ func (k *work) performContained(ctx context.Context) (err error) {
 func (k *work) preflight(ctx context.Context) (bool, error) {
 	k.progress("preflight", "")
 	var f executor.Findings
-	k.checkUser(&f)
+	uid, gid := k.profile.User(k.recipe)
+	own, group := k.user()
+	CheckUserIs(&f, own, group, uid, gid)
 	if f.Result() == evidence.PreflightSupported {
 		look := k.Preflight
 		if look == nil {
 			look = executor.LookFirst(k.Driver)
 		}
 		more := look(ctx, executor.Job{Attempt: k.req.Attempt, Profile: k.profile, Recipe: k.recipe, Environment: k.env, Values: k.req.Contained.Values})
-		f.Checks, f.Lines = append(f.Checks, more.Checks...), append(f.Lines, more.Lines...)
+		f.Checks = append(f.Checks, more.Checks...)
 		f.Reductions, f.Identity = more.Reductions, more.Identity
 	}
 	if ctx.Err() != nil {
 		return false, k.rec.Record(k.life, evidence.StopOrdered{Cause: evidence.StopCancelled})
 	}
-	detail, err := k.keepText(strings.Join(f.Lines, "\n"))
+	detail, err := k.keepText(strings.Join(f.Lines(), "\n"))
 	if err != nil {
 		return false, err
 	}
@@ -147,19 +143,6 @@ func (k *work) preflight(ctx context.Context) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// checkUser compares the agent's user with this process's: only root hands its copy to another
-// (req N3).
-func (k *work) checkUser(f *executor.Findings) {
-	uid, gid := k.profile.User(k.recipe)
-	own, group := k.user()
-	if own == 0 || uint32(own) == uid && uint32(group) == gid {
-		f.Add(CheckUser, evidence.PreflightSupported, "", "")
-		return
-	}
-	f.Add(CheckUser, evidence.PreflightUnsafe, codeUser, fmt.Sprintf(
-		"the agent is to run as %d:%d and this is %d:%d; set required_uid and required_gid to these, or run as root", uid, gid, own, group))
 }
 
 // currentUser is who this process acts as.

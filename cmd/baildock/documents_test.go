@@ -31,7 +31,7 @@ const exitDocument = 97
 
 // documentOf names the schema of what each verb prints with --json.
 var documentOf = map[string]string{
-	"append": "append", "audit": "audit", "export": "export", "init": "init", "inspect": "inspect", "report": "report", "rerun": "rerun",
+	"append": "append", "audit": "audit", "export": "export", "init": "init", "inspect": "inspect", "preflight": "preflight", "report": "report", "rerun": "rerun",
 	"run": "attempt", "contained-run": "contained-run", "schema": "schemas", "supervise": "supervise", "verify": "verify", "version": "version", "why": "why",
 	"check register": "attempt", "check run": "attempt", "check show": "attempt", "check cancel": "attempt", "check recover": "attempt",
 	"check candidate": "candidate",

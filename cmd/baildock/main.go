@@ -92,6 +92,7 @@ func (p *program) verbs() []*cli.Command {
 		checkCommand(p),
 		changeCommand(p),
 		policyCommand(p),
+		preflightCommand(p),
 		superviseCommand(p),
 		whyCommand(p),
 		appendCommand(p),
@@ -115,6 +116,7 @@ func (p *program) verbs() []*cli.Command {
 		wordsCommand(p),
 		watchdogCommand(p),
 		probeCommand(p),
+		preflightSelfCommand(p),
 	}
 }
 

@@ -99,7 +99,7 @@ func (h *home) warden(c *cli.Context, e engine) (*warden.Warden, error) {
 		Reserved: e.reserved, LedgerDir: h.ledgerDir, Local: sqlite.RefuseNetwork,
 	}
 	if e.dog != nil {
-		cfg.Watchdog, cfg.Probe = e.dog, probe(e.driver, e.self)
+		cfg.Watchdog, cfg.Probe, cfg.Preflight = e.dog, probe(e.driver, e.self), runPreflight(e, h.dir)
 	}
 	return warden.New(cfg), nil
 }

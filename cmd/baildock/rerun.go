@@ -13,6 +13,7 @@ import (
 	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/executor/source"
 	"github.com/baildock/baildock/executor/warden"
+	"github.com/baildock/baildock/executor/workspace"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/verify"
 )
@@ -138,6 +139,10 @@ func (p *program) rerunnable(c *cli.Context) (verify.Attempt, error) {
 	for _, a := range r.Attempts {
 		if of != "" && a.Attempt != of {
 			continue
+		}
+		if a.Record.Profile == evidence.ProfileContained {
+			return a, usage("attempt %s is a contained run: the values of its environment are kept nowhere, so it can't be run again from its bundle", a.Attempt).
+				hint("baildock contained-run with the same configuration")
 		}
 		if a.Recipe == nil || a.Environment == nil {
 			return a, fail(exitNotChecked, "recipe_withheld", "recipe or environment of attempt %s is missing from the bundle: there is nothing to run", a.Attempt)
@@ -305,7 +310,11 @@ func (p *program) aboutSource(c *cli.Context, text string, r *verify.Report) err
 		check.Result, check.Detail = verify.NotDone, "no attempt could be judged"
 	}
 	for _, a := range r.Attempts {
-		why, err := differs(c.Context, loc, reserved, a.Record)
+		if a.Record.Profile == evidence.ProfileContained && a.Record.Manifest != nil && a.Workspace == nil {
+			check.Result, check.Detail = verify.NotDone, fmt.Sprintf("what attempt %s was given is withheld", a.Attempt)
+			break
+		}
+		why, err := differs(c.Context, loc, reserved, a)
 		if err != nil {
 			return err
 		}
@@ -324,9 +333,13 @@ func (p *program) aboutSource(c *cli.Context, text string, r *verify.Report) err
 
 // differs says why a record is not about a source; empty when it is. A commit is looked up by the
 // record's own hash where the reader named none.
-func differs(ctx context.Context, loc source.Locator, reserved []source.Reserved, rec evidence.Record) (string, error) {
+func differs(ctx context.Context, loc source.Locator, reserved []source.Reserved, a verify.Attempt) (string, error) {
+	rec := a.Record
 	if rec.Manifest == nil {
 		return "its source was not put in place", nil
+	}
+	if a.Workspace != nil {
+		return workspaceDiffers(ctx, loc, reserved, *a.Workspace)
 	}
 	if rec.Subject.Kind == evidence.SubjectCommit && loc.Rev == "" {
 		loc.Rev = rec.Subject.Revision
@@ -352,6 +365,32 @@ func differs(ctx context.Context, loc source.Locator, reserved []source.Reserved
 	}
 	if got != *rec.Manifest {
 		return fmt.Sprintf("it is about manifest %s, not %s", rec.Manifest, got), nil
+	}
+	return "", nil
+}
+
+// workspaceDiffers compares a directory with what an agent's copy held before it: files, links and execute
+// bits, since the other permissions differ from one checkout to the next.
+func workspaceDiffers(ctx context.Context, loc source.Locator, reserved []source.Reserved, m evidence.WorkspaceManifest) (string, error) {
+	if loc.Rev != "" {
+		return "it is about a directory as it lay, not about a commit", nil
+	}
+	measured, err := workspace.Measure(ctx, loc.Path, reserved)
+	if err != nil {
+		return "", err
+	}
+	var digests [2]evidence.ManifestDigest
+	for i, w := range []evidence.WorkspaceManifest{m, measured} {
+		s, err := w.Source()
+		if err != nil {
+			return "", err
+		}
+		if digests[i], err = s.Digest(); err != nil {
+			return "", err
+		}
+	}
+	if digests[0] != digests[1] {
+		return fmt.Sprintf("it is about files with manifest %s, not %s", digests[0], digests[1]), nil
 	}
 	return "", nil
 }

@@ -44,7 +44,7 @@ echo "exit code $got"
 
 say "its evidence, for somebody who wasn't there"
 baildock export @last -o "$out/run.cbor"
-baildock verify "$out/run.cbor" --key "$BAILDOCK_HOME/ledger.pub"
+baildock verify "$out/run.cbor" --key "$BAILDOCK_HOME/ledger.pub" --source .
 if [ "$got" = 0 ] && [ -s "$out/agent.patch" ]; then
 	say "the agent's patch, for a person to read and apply"
 	cat "$out/agent.patch"

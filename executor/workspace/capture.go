@@ -94,26 +94,7 @@ func (c *capture) read(ctx context.Context, opened func(path string)) error {
 	if len(entries) > evidence.MaxWorkspaceEntries {
 		return &CaptureError{Code: CaptureTooLarge, Detail: fmt.Sprintf("more than %d files, links and directories", evidence.MaxWorkspaceEntries)}
 	}
-	err := eachJob(ctx, jobsOf(c.listing), func(ctx context.Context, w *worker, j job) (err error) {
-		dir, err := c.listing.Open(j.dir)
-		if err != nil {
-			return err
-		}
-		for _, i := range j.files {
-			_, name := evidence.SplitPath(entries[i].Path)
-			w.sum.Reset()
-			if opened != nil {
-				opened(entries[i].Path)
-			}
-			if err := dir.Read(ctx, w.sum, name, w.buf); err != nil {
-				dir.Abandon()
-				return err
-			}
-			w.sum.Sum(entries[i].SHA256[:0])
-		}
-		return dir.Close()
-	})
-	if err != nil {
+	if err := hashFiles(ctx, c.listing, entries, opened); err != nil {
 		return err
 	}
 	m, err := evidence.NewWorkspaceManifest(entries)

@@ -153,25 +153,29 @@ func openSource(path string) (*os.File, error) {
 	return f, errors.Join(err, root.Close())
 }
 
+// judgeTree refuses what no copy may hold, and returns what is to be copied.
+func judgeTree(l *source.Listing) (evidence.WorkspaceManifest, error) {
+	if len(l.Entries) > evidence.MaxWorkspaceEntries {
+		return evidence.WorkspaceManifest{}, refuse(source.CodeTooManyFiles, "", "the source has more than %d files, links and directories: %s", evidence.MaxWorkspaceEntries, sourceLimits.Advice)
+	}
+	m, err := evidence.NewWorkspaceManifest(entriesOf(l))
+	if err != nil {
+		return m, refuse(source.CodePath, "", "%v", err)
+	}
+	return m, checkLinks(m)
+}
+
 // judge refuses a source before anything is made of it.
 func judge(l *source.Listing, writable evidence.WritablePaths, parent *os.File) error {
-	entries := make([]evidence.WorkspaceEntry, len(l.Entries))
+	m, err := judgeTree(l)
+	if err != nil {
+		return err
+	}
 	directories := map[string]bool{evidence.WholeWorkspace: true}
-	for i, e := range l.Entries {
-		entries[i] = evidence.WorkspaceEntry{Path: e.Path, EntryState: stateOf(e)}
+	for _, e := range m.Entries {
 		if e.Type == evidence.EntryDirectory {
 			directories[e.Path] = true
 		}
-	}
-	if len(entries) > evidence.MaxWorkspaceEntries {
-		return refuse(source.CodeTooManyFiles, "", "the source has more than %d files, links and directories: %s", evidence.MaxWorkspaceEntries, sourceLimits.Advice)
-	}
-	m, err := evidence.NewWorkspaceManifest(entries)
-	if err != nil {
-		return refuse(source.CodePath, "", "%v", err)
-	}
-	if err := checkLinks(m); err != nil {
-		return err
 	}
 	for _, p := range writable {
 		if !directories[p] {

@@ -79,6 +79,15 @@ func TestPrepareAgreesWithSource(t *testing.T) {
 	want, err := content.Manifest.Digest()
 	require.NoError(t, err)
 	require.Equal(t, want, got)
+
+	measured, err := Measure(context.Background(), root, nil)
+	require.NoError(t, err)
+	require.Equal(t, w.Baseline.Manifest, measured, "what a copy would hold, without making it")
+	require.NoError(t, os.Symlink("/etc", filepath.Join(root, "out")))
+	_, err = Measure(context.Background(), root, nil)
+	var refusal *source.RefusedError
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, source.CodeLinkAbsolute, refusal.Code)
 }
 
 // req O2

@@ -31,6 +31,9 @@ type Attempt struct {
 	Details      []DetailSeen          `json:"details,omitempty"`
 
 	Containment containment.Evidence `json:"containment"` // a view of the same events and blobs
+
+	// Workspace is what an agent's copy held before it; nil for other profiles, and where it is withheld.
+	Workspace *evidence.WorkspaceManifest `json:"-"`
 }
 
 // ControlSeen is one control, by name, with what was found.
@@ -127,6 +130,7 @@ func (v *verification) describeOne(j *judged) Attempt {
 		a.Output = []OutputSeen{v.outputSeen("stdout", o.Stdout), v.outputSeen("stderr", o.Stderr)}
 	}
 	a.Change = v.changeSeen(j)
+	a.Workspace = v.workspaceSeen(j)
 	a.Containment = containment.Of(&j.fold, v.containmentBlobs(j, a))
 	for _, e := range j.events {
 		a.Timeline = append(a.Timeline, EventSeen{Index: e.Index, Version: e.Version, Type: e.Type, Time: e.Time, Actor: e.Meta.Actor})

@@ -27,6 +27,23 @@ func workspaceBaseline(m *evidence.SourceMaterialized, b []byte) error {
 	return nil
 }
 
+// workspaceSeen is the baseline of an agent's copy, where it is held. Whether it is the one that was bound
+// was checked.
+func (v *verification) workspaceSeen(j *judged) *evidence.WorkspaceManifest {
+	if !j.fold.Contained() || j.fold.Materialized == nil {
+		return nil
+	}
+	w, held, err := v.opened(j.fold.Materialized.Entries)
+	if err != nil || !held {
+		return nil
+	}
+	m, err := evidence.ParseWorkspaceManifest(w.Bytes)
+	if err != nil {
+		return nil
+	}
+	return &m
+}
+
 // workspace checks that what changed adds up to what the event says, and decides the workspace policy
 // again over it (req N7).
 func (v *verification) workspace(j *judged) {

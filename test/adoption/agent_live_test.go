@@ -64,6 +64,7 @@ func TestLiveAgentExample(t *testing.T) {
 				require.Contains(t, string(out), s)
 			}
 			require.NotContains(t, string(out), "which it shouldn't have been")
+			require.Contains(t, string(out), "every attempt is about .") // req J5
 			artifacts, err := filepath.Glob(filepath.Join(dir, "home", "contained-runs", "*", "contained-run.json"))
 			require.NoError(t, err)
 			require.Len(t, artifacts, 1)
@@ -80,6 +81,20 @@ func TestLiveAgentExample(t *testing.T) {
 			original, err := os.ReadFile(filepath.Join(dir, "project", "src", "greeting.txt"))
 			require.NoError(t, err)
 			require.Equal(t, "Helo, world!\n", string(original), "the repository is as it was")
+
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "project", "src", "greeting.txt"), []byte("Helo!\n"), 0o644))
+			verify := exec.Command(filepath.Join(bin, "baildock"), "verify", "run.cbor", "--key", "home/ledger.pub", "--source", "project")
+			verify.Dir = dir
+			out, err = verify.CombinedOutput()
+			require.ErrorAs(t, err, &exit)
+			require.Equal(t, 1, exit.ExitCode())
+			require.Contains(t, string(out), "is not about project")
+			rerun := exec.Command(filepath.Join(bin, "baildock"), "--home", "home", "rerun", "run.cbor", "--key", "home/ledger.pub", "--source", "project")
+			rerun.Dir = dir
+			out, err = rerun.CombinedOutput()
+			require.ErrorAs(t, err, &exit)
+			require.Equal(t, 2, exit.ExitCode(), "%s", out)
+			require.Contains(t, string(out), "is a contained run")
 		})
 	}
 }

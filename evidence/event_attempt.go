@@ -120,7 +120,7 @@ type ContainerStarted struct {
 // StartFailed says that the start call failed or stayed unanswered.
 type StartFailed struct {
 	Handle HandleKey `cbor:"1,keyasint" json:"handle"`
-	Code   string    `cbor:"2,keyasint" json:"code"` // start_error, start_unanswered
+	Code   string    `cbor:"2,keyasint" json:"code"` // start_error, start_unanswered, start_foreign: it ran already
 	Detail *BlobRef  `cbor:"3,keyasint,omitempty" json:"detail,omitempty"`
 }
 

@@ -51,6 +51,8 @@ type Driver interface {
 	// Wait registers for the container's next exit and returns once the daemon took the
 	// registration. The channel delivers one Exit and is closed.
 	Wait(ctx context.Context, id evidence.ContainerID) (<-chan Exit, error)
+	// Start starts a container that doesn't run. One that runs already is a *Fault, answered with
+	// status 304: it was somebody else who started it.
 	Start(ctx context.Context, id evidence.ContainerID) error
 	Kill(ctx context.Context, id evidence.ContainerID) error // ErrAbsent, or nil also when it isn't running any more
 	// Remove removes by full ID, killing it if need be. A nil error or ErrAbsent still wants an

@@ -113,6 +113,10 @@ func (r *run) sighted(e evidence.ContainerExited) sight {
 	if e.Status == statusExited && (waited && r.course.exit.Code != e.ExitCode || s.died && !s.agrees(e.ExitCode)) {
 		r.fault("exit_codes_differ")
 	}
+	if e.Status == statusExited && s.died && s.diedAt < e.FinishedAt {
+		// The daemon tells of an exit only after it happened: the one inspected is another, later one.
+		r.fault("exit_times_differ")
+	}
 	return s
 }
 

@@ -74,6 +74,7 @@ func (r *run) isolate(ctx context.Context) error {
 	failed(RefusedLost, s.lost)
 	if len(s.foreign) > 0 {
 		failed(RefusedInterfere, fmt.Errorf("seen before the start: %v", s.foreign))
+		r.custody.last = nil // somebody may have started it since
 	}
 	observed, err := r.isolation(iso, refusals)
 	if err != nil {

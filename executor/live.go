@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/baildock/baildock/evidence"
@@ -43,6 +44,7 @@ func (r *run) live(ctx context.Context) error {
 	go r.beside.capture.read(r.harness.output)
 
 	r.Progress("start", "")
+	r.watch.starts()
 	err = r.Driver.Start(r.life, r.custody.id)
 	r.course.started = time.Now() // req D3: command time runs from the daemon's reply
 	if err != nil {
@@ -180,11 +182,18 @@ func (r *run) drain(ctx context.Context, lapse <-chan time.Time) {
 }
 
 // startFailed records a start that the daemon refused or left unanswered. An unanswered one may
-// have happened: it is killed, and observed if it ran.
+// have happened, and one refused because the container ran already is somebody else's: it is
+// killed, and observed if it ran.
 func (r *run) startFailed(err error) error {
 	e := evidence.StartFailed{Handle: r.plan.Handle, Code: "start_error"}
 	var f *Fault
-	if answered := errors.As(err, &f) && f.Answered; !answered && !errors.Is(err, ErrAbsent) {
+	answered := errors.As(err, &f) && f.Answered
+	switch {
+	case answered && f.Status == http.StatusNotModified:
+		e.Code = "start_foreign"
+		r.watch.outrun()
+		r.kill()
+	case !answered && !errors.Is(err, ErrAbsent):
 		e.Code = "start_unanswered"
 		r.kill()
 	}

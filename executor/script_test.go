@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -233,6 +234,9 @@ func (s *script) Wait(context.Context, evidence.ContainerID) (c <-chan Exit, err
 func (s *script) Start(context.Context, evidence.ContainerID) error {
 	return s.call("start", func() error {
 		b := s.box
+		if b.in.Running {
+			return answered("start", http.StatusNotModified)
+		}
 		b.in.Status, b.in.Running, b.in.PID = "running", true, 77
 		s.emit(Event{Type: "network", Action: "connect", Container: b.id.Hex(), Network: "none"})
 		s.emitBox("start")

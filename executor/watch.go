@@ -24,10 +24,12 @@ type watch struct {
 	early   []Event // before the ID was known
 	counts  map[string]int
 	foreign map[string]bool
+	started bool // we sent the start, or are about to
 	killing bool // we sent a kill, or are about to
 	over    bool // what follows is our own removal
 	lost    error
 	code    string // exit code of the die
+	diedAt  int64  // time of the last die, ns since the epoch, the daemon's word
 }
 
 func newWatch(network string) *watch {
@@ -95,6 +97,20 @@ func (w *watch) aim(id evidence.ContainerID) {
 	w.early = nil
 }
 
+// starts says that a start from here on may be ours; one before can't be.
+func (w *watch) starts() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.started = true
+}
+
+// outrun says that the daemon refused our start because the container ran already.
+func (w *watch) outrun() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.foreign["start"] = true
+}
+
 // kills says that a kill from here on may be ours.
 func (w *watch) kills() {
 	w.mu.Lock()
@@ -140,6 +156,11 @@ func (w *watch) act(action string, e Event) {
 			w.code = e.ExitCode
 			close(w.died)
 		}
+		w.diedAt = e.TimeNano
+	case "start":
+		if !w.started {
+			w.foreign["start"] = true
+		}
 	case "oom":
 		select {
 		case w.oom <- struct{}{}:
@@ -167,13 +188,14 @@ type sight struct {
 	lost    error
 	died    bool
 	code    string // of the die, as the daemon spells it
+	diedAt  int64  // of the last die
 }
 
 // seen sums up. "None" for memory needs the container's die on the same subscription (req F5).
 func (w *watch) seen() sight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := sight{oom: evidence.OOMUnknown, lost: w.lost, died: w.counts["die"] > 0, code: w.code}
+	s := sight{oom: evidence.OOMUnknown, lost: w.lost, died: w.counts["die"] > 0, code: w.code, diedAt: w.diedAt}
 	switch {
 	case w.counts["oom"] > 0:
 		s.oom = evidence.OOMSeen

@@ -74,6 +74,64 @@ func TestInterference(t *testing.T) {
 	})
 }
 
+// req C9, req D1: a start that wasn't ours is never taken for it, whenever it came and however late
+// the daemon tells.
+func TestForeignStart(t *testing.T) {
+	foreign := func(s *scene) func() error {
+		return func() error {
+			s.script.mu.Lock()
+			delete(s.script.before, "start")
+			s.script.mu.Unlock()
+			return s.script.Start(s.ctx, s.script.box.id)
+		}
+	}
+	play(t, "before the attach", func(t *testing.T, s *scene) {
+		s.script.command = (*box).sleep
+		s.script.before["attach"] = func() error { err := foreign(s)(); time.Sleep(time.Millisecond); return err }
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "isolation_refused", v.Detail, v.Causes)
+		require.Equal(t, 1, s.script.count("start"), "theirs")
+		require.Equal(t, evidence.CleanupForceKilled, cleanup(t, s), "it ran")
+	})
+	play(t, "as ours was on its way", func(t *testing.T, s *scene) {
+		s.script.command = func(b *box) { b.print("theirs\n"); b.sleep() }
+		s.script.before["start"] = foreign(s)
+		begun := time.Now()
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "start_failed", v.Detail, v.Causes)
+		require.Contains(t, v.Causes, "interfered")
+		require.Equal(t, "start_foreign", s.book.fold.Run.StartFailed.Code)
+		require.Equal(t, []string{"start"}, s.book.fold.Run.Exited.Interference)
+		require.NotNil(t, s.book.fold.Run.Output)
+		require.Equal(t, evidence.CleanupForceKilled, cleanup(t, s))
+		require.Less(t, time.Since(begun), time.Second, "killed at once")
+	})
+	play(t, "and over before ours", func(t *testing.T, s *scene) {
+		s.script.before["start"] = func() error {
+			err := foreign(s)()
+			time.Sleep(time.Millisecond) // it came to its end
+			s.script.box.with(func() { s.script.box.chunks, s.script.box.killed = make(chan Chunk), make(chan struct{}) })
+			return err
+		}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "interfered", v.Detail, v.Causes)
+		require.Contains(t, s.book.fold.Run.Exited.Interference, "start")
+	})
+	play(t, "whose exit is told as ours", func(t *testing.T, s *scene) {
+		s.script.command = func(b *box) {
+			b.with(func() { b.in.FinishedAt = 10; b.end(0) })
+			b.hangUp(nil)
+		}
+		v, err := s.perform()
+		require.NoError(t, err)
+		require.Equal(t, "transport_fault", v.Detail, v.Causes)
+		require.Equal(t, []string{"exit_times_differ"}, s.book.fold.Run.Exited.Faults)
+	})
+}
+
 // req F5: no event is no proof without the container's die on the same subscription; and three
 // sources must tell one story.
 func TestMemoryAndEvents(t *testing.T) {

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -91,11 +92,17 @@ func (d *Driver) FindOwned(ctx context.Context, request evidence.RequestDigest, 
 	return ids, nil
 }
 
-// Start starts a created container.
+// errStarted stands for the daemon's answer that the container ran already, which has no text.
+var errStarted = errors.New("somebody else started the container before")
+
+// Start starts a created container. One that runs already was started by somebody else.
 func (d *Driver) Start(ctx context.Context, id evidence.ContainerID) error {
 	c, err := d.control(ctx, "start", d.by.control, func(ctx context.Context) error {
 		return d.api.ContainerStart(ctx, id.Hex(), container.StartOptions{})
 	})
+	if err == nil && c.status == http.StatusNotModified { // no error to the client
+		return &executor.Fault{Call: "start", Answered: true, Status: c.status, Err: errStarted}
+	}
 	return orAbsent(c, err, id)
 }
 

@@ -3,6 +3,7 @@ package drivertest
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"strconv"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) Env) {
 		{"Flood", flood},
 		{"ExitStatus", exitStatus},
 		{"MissingExecutable", missingExecutable},
+		{"StartForeign", startForeign},
 		{"Kill", kill},
 		{"RemoveRunning", removeRunning},
 		{"Events", events},
@@ -245,6 +247,23 @@ func missingExecutable(t *testing.T, e Env) {
 	in, err := e.Driver.Inspect(ctx(t), id)
 	require.NoError(t, err)
 	require.Equal(t, "created", in.Status)
+}
+
+// req C9: a container that runs already was started by somebody else, and our start says so; one
+// that has exited starts again.
+func startForeign(t *testing.T, e Env) {
+	id := e.create(t, e.plan(t, "sleep", "5m"))
+	done, err := e.Driver.Wait(ctx(t), id)
+	require.NoError(t, err)
+	require.NoError(t, e.Driver.Start(ctx(t), id))
+	var f *executor.Fault
+	require.ErrorAs(t, e.Driver.Start(ctx(t), id), &f)
+	require.True(t, f.Answered)
+	require.Equal(t, http.StatusNotModified, f.Status)
+	require.ErrorContains(t, f, "somebody else started the container")
+	require.NoError(t, e.Driver.Kill(ctx(t), id))
+	exit(t, done)
+	require.NoError(t, e.Driver.Start(ctx(t), id))
 }
 
 // req D5: a kill may be repeated, and may come before the start or after the exit.

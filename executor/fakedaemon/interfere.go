@@ -19,6 +19,7 @@ const (
 	ActCopyIn     Action = "copy_in"    // writes a file
 	ActAttach     Action = "attach"     // attaches a second time
 	ActTop        Action = "top"        // lists its processes
+	ActStart      Action = "start"      // starts it unless it runs
 	ActRestart    Action = "restart"    // stops it and starts it again
 	ActKill       Action = "kill"       // kills it
 	ActStop       Action = "stop"       // stops it
@@ -31,7 +32,7 @@ const (
 // Actions lists every action.
 func Actions() []Action {
 	return []Action{
-		ActExec, ActUpdate, ActRename, ActPause, ActBlink, ActConnect, ActDisconnect, ActCopyOut, ActCopyIn, ActAttach, ActTop, ActRestart,
+		ActExec, ActUpdate, ActRename, ActPause, ActBlink, ActConnect, ActDisconnect, ActCopyOut, ActCopyIn, ActAttach, ActTop, ActStart, ActRestart,
 		ActKill, ActStop, ActRemove, ActReuseName, ActReplace, ActRelabel,
 	}
 }
@@ -69,6 +70,10 @@ func (d *Daemon) interfere(a Action, c *container) {
 		d.emit(c.w, c.event("extract-to-dir", nil))
 	case ActAttach:
 		d.attached(c, true, true).leave()
+	case ActStart:
+		if !c.running {
+			d.begin(c)
+		}
 	case ActRestart:
 		d.again(c)
 	case ActRemove:

@@ -1,6 +1,7 @@
 package fakedaemon_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ func TestActions(t *testing.T) {
 		{fakedaemon.ActCopyIn, "extract-to-dir", "running"},
 		{fakedaemon.ActAttach, "attach", "running"},
 		{fakedaemon.ActTop, "top", "running"},
+		{fakedaemon.ActStart, "", "running"},
 		{fakedaemon.ActRestart, "kill, die, network_disconnect, stop, network_connect, start, restart", "running"},
 		{fakedaemon.ActKill, "kill, die, network_disconnect", "exited"},
 		{fakedaemon.ActStop, "kill, die, network_disconnect, stop", "exited"},
@@ -76,6 +78,19 @@ func TestActions(t *testing.T) {
 	require.Len(t, fakedaemon.Actions(), seen)
 	b := newBench(t, fakedaemon.Engine20())
 	require.Error(t, b.Interfere(fakedaemon.ActKill, "nobody"))
+}
+
+// Somebody else's start of a container that waits for ours runs its program, and ours is answered
+// that it runs already.
+func TestStartAction(t *testing.T) {
+	b := newBench(t, fakedaemon.Engine20())
+	made, err := b.api.ContainerCreate(patient(t), &container.Config{Image: "tool:1", Cmd: []string{"/bin/never"}}, nil, nil, nil, "waiting")
+	require.NoError(t, err)
+	require.NoError(t, b.Interfere(fakedaemon.ActStart, made.ID))
+	require.Equal(t, []string{"create", "network_connect", "start"}, b.actions(made.ID))
+	require.NoError(t, b.api.ContainerStart(patient(t), made.ID, container.StartOptions{}), "the client takes it for a start")
+	started := b.Requests(fakedaemon.CallStart)
+	require.Equal(t, http.StatusNotModified, started[len(started)-1].Status)
 }
 
 // A client that follows events sees every one, in order, with growing times; one that comes later

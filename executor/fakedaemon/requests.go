@@ -14,19 +14,19 @@ type Request struct {
 	Method string
 	Path   string // with the version
 	Query  url.Values
-	Object string // the name or ID in the path, as sent
-	Target string // ID of the container it named on arrival; "" = none such, or not about a container
-	State  string // of that container on arrival: created, running, paused, exited
-	Body   []byte // JSON; none for archives
-	Time   time.Time
-	Status int      // of the reply that was made, whatever became of it; 0 = not done (yet)
-	Faults []string // kinds of the effects that hit it
+	Object string    // the name or ID in the path, as sent
+	Target string    // ID of the container it named on arrival; "" = none such, or not about a container
+	State  string    // of that container on arrival: created, running, paused, exited
+	Body   []byte    // JSON; none for archives
+	Time   time.Time // in one order with the times of events
+	Status int       // of the reply that was made, whatever became of it; 0 = not done (yet)
+	Faults []string  // kinds of the effects that hit it
 }
 
 func (d *Daemon) record(x *exchange) {
 	x.rec = &Request{
 		Seq: len(d.requests) + 1, Nth: d.count(x.route.call) + 1, Call: x.route.call, Method: x.r.Method, Path: x.r.URL.Path,
-		Query: x.r.URL.Query(), Object: x.object, Body: x.body, Time: time.Now(),
+		Query: x.r.URL.Query(), Object: x.object, Body: x.body, Time: d.now(),
 	}
 	if c, ok := d.find(x.object); ok && x.route.target {
 		x.rec.Target, x.rec.State = c.id, c.status()

@@ -3,6 +3,7 @@ package warden
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -108,6 +109,9 @@ func (y *yard) trulySucceeded(t *testing.T, res Result) {
 		}
 	}
 	require.Equal(t, "create attach start die destroy", strings.Join(actions, " "))
+	ours := y.daemon.Requests(fakedaemon.CallStart)
+	require.Len(t, ours, 1)
+	require.Equal(t, http.StatusNoContent, ours[0].Status, "somebody else started it")
 	for _, s := range []struct {
 		of   *evidence.Stream
 		want string

@@ -11,6 +11,9 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 	"github.com/stretchr/testify/require"
+
+	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/executor/warden"
 )
 
 // req C9: what others do to the container through the same socket is noticed.
@@ -84,4 +87,28 @@ func TestLiveInterference(t *testing.T) {
 			s.settled(t, res)
 		})
 	}
+}
+
+// req C9, req D1: a start that comes before ours is somebody else's, whatever it printed.
+func TestLiveForeignStart(t *testing.T) {
+	s := newSite(t)
+	ctx := context.Background()
+	id := s.register(t, "foreign-start", nil, "sleep", "10s")
+	var acted error
+	begun := false
+	res, err := s.warden(s.driver).Run(ctx, warden.RunRequest{Attempt: id, Path: s.source, Accepted: v1}, func(stage, _ string) {
+		if stage == "start" { // ordered, and not sent yet
+			list := s.leftovers(t, id)
+			acted, begun = s.api.ContainerStart(ctx, list[0].ID, container.StartOptions{}), true
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, acted)
+	require.True(t, begun)
+	require.Equal(t, evidence.OutcomeIncomplete, res.Verdict.Outcome)
+	require.Equal(t, "start_failed", res.Verdict.Detail, res.Verdict.Causes)
+	require.Equal(t, "start_foreign", res.Fold.Run.StartFailed.Code)
+	require.Equal(t, []string{"start"}, res.Fold.Run.Exited.Interference)
+	require.Equal(t, evidence.CleanupForceKilled, res.Record.Cleanup[0].State)
+	s.settled(t, res)
 }

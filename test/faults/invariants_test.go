@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,14 +181,23 @@ func (s *site) trulySucceeded(t testing.TB, a journal.Attempt) {
 	require.True(t, main.Ordered)
 	require.True(t, main.Closed)
 	var actions []string
+	var startedAt int64
 	for _, e := range s.daemon.EventLog() {
 		if e.Type == "container" && e.Actor == main.Container.Hex() && e.Action != "top" { // which changes nothing
+			if e.Action == "start" && startedAt == 0 {
+				startedAt = e.TimeNano
+			}
 			actions = append(actions, e.Action)
 		}
 	}
 	// Decision 0061: once the exit was observed, nothing that is done to the container can change it.
 	require.Equal(t, "create attach start die", strings.Join(actions[:4], " "), "%v", actions)
 	require.Contains(t, actions[4:], "destroy")
+	// req C9: what ran to that exit is what our own request started.
+	ours := s.requests(fakedaemon.CallStart)
+	require.Len(t, ours, 1)
+	require.Equal(t, http.StatusNoContent, ours[0].Status, "it ran already")
+	require.Greater(t, startedAt, ours[0].Time.UnixNano(), "it was started before our request")
 	require.NotNil(t, f.Run.Exited)
 	require.Zero(t, f.Run.Exited.ExitCode)
 	require.Equal(t, evidence.OOMNone, f.Run.Exited.OOMEvent)

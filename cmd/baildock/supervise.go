@@ -246,7 +246,11 @@ func (p *program) recoverFirst(ctx context.Context, w *warden.Warden) {
 		case warden.ActionRecovered, warden.ActionRemoved:
 			p.note("baildock: attempt %s lost its runner: %s", m.Attempt, m.Action)
 		case warden.ActionUnconfirmed, warden.ActionFailed:
-			if !errors.Is(m.Err, context.Canceled) {
+			switch {
+			case errors.Is(m.Err, context.Canceled):
+			case m.Attempt == "":
+				p.ui.say("attempts of dead runners could not all be looked for: " + m.Detail)
+			default:
 				p.ui.say(fmt.Sprintf("attempt %s lost its runner: %s: %s", m.Attempt, m.Action, m.Detail))
 			}
 		}

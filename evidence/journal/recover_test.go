@@ -159,6 +159,17 @@ func TestUnfinished(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []evidence.AttemptID{"one", "three", "listed", "lost"}, u.Attempts)
 	require.Empty(t, u.Listed)
+	require.Zero(t, u.Unread)
+
+	// req E10: what newer versions list, in types or fields of theirs, hides nobody else.
+	last, _, err := led.Head(t.Context(), "change-c")
+	require.NoError(t, err)
+	_, err = led.Append(t.Context(), last.Stream, last.Version,
+		ledger.Prepared{Type: "AttemptOpened", Time: 1, Media: evidence.Media, Meta: last.Meta, Data: evidence.Marshal(map[int]int{1: 2, 99: 1})})
+	require.NoError(t, err)
+	newer, err := j.Unfinished(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, journal.Unfinished{Attempts: u.Attempts, Listed: u.Listed, Unread: 1}, newer)
 }
 
 // req E10: custody events with later fields, and events of later types, hide no container; nothing but

@@ -20,6 +20,7 @@ type Listing struct {
 type Unfinished struct {
 	Attempts []evidence.AttemptID // registered and not finished, in order of registration
 	Listed   []Listing            // listed by a change, their own stream not open (req G1)
+	Unread   int                  // listings that can't be read: nobody knows yet whose they are (req E10)
 }
 
 // Unfinished reads the whole ledger. It reads no more of an event than it needs, so that events of
@@ -27,6 +28,7 @@ type Unfinished struct {
 func (j *Journal) Unfinished(ctx context.Context) (Unfinished, error) {
 	var registered []evidence.AttemptID
 	var listed []Listing
+	unread := 0
 	finished := map[evidence.AttemptID]bool{} // false: registered only
 	for e, err := range j.ledger.ReadAll(ctx, 0) {
 		if err != nil {
@@ -40,14 +42,15 @@ func (j *Journal) Unfinished(ctx context.Context) (Unfinished, error) {
 		case kind == KindAttempt && e.Type == (evidence.AttemptFinished{}).EventType():
 			finished[evidence.AttemptID(id)] = true
 		case kind == KindChange && e.Type == (evidence.AttemptOpened{}).EventType():
-			l, err := listingOf(e, id)
-			if err != nil {
-				return Unfinished{}, err
+			if l, err := listingOf(e, id); err == nil {
+				listed = append(listed, l)
+			} else {
+				unread++ // whether it is newer or broken is an audit's to say
 			}
-			listed = append(listed, l)
 		}
 	}
 	return Unfinished{
+		Unread:   unread,
 		Attempts: slices.DeleteFunc(registered, func(id evidence.AttemptID) bool { return finished[id] }),
 		Listed: slices.DeleteFunc(listed, func(l Listing) bool {
 			_, opened := finished[l.Attempt]

@@ -41,6 +41,12 @@ const (
 	// RecoverBound is how long a supervisor may work on one attempt: two custodies, each against a
 	// daemon that answers at the last moment, and a source on a slow disk.
 	RecoverBound = 2*executor.ReconcileBound + 2*time.Minute
+	// scanBound is how long a source of names may take, the whole ledger read once among them: millions
+	// of events.
+	scanBound = 5 * time.Minute
+	// leaveBound is how long after its deadline something is waited for: an executor still records
+	// how far it came, each append within its own bound.
+	leaveBound = time.Minute
 	// maxRecoveries is how many attempts a supervisor works on at once: their daemon is the same one.
 	maxRecoveries = 16
 	// openingPatience is how long a listing of an attempt may stand without the attempt's own stream,

@@ -67,8 +67,8 @@ func (e *TooEarlyError) Error() string {
 //
 // It fails with *journal.GenerationError, *journal.NotRunningError, *journal.NotFoundError or
 // *TooEarlyError, having recorded nothing, and with *UnconfirmedError, beside a Result, when the
-// attempt stays running. Once the attempt was fenced, a cancelled ctx ends nothing any more: every
-// step has a bound of its own.
+// attempt stays running. A cancelled ctx ends nothing once the attempt was read: the recovery has
+// RecoverBound, and every step a bound of its own.
 func (w *Warden) Recover(ctx context.Context, req RecoverRequest, progress executor.Progress) (_ Result, err error) {
 	a, err := w.Journal.Attempt(ctx, req.Attempt)
 	if err != nil {
@@ -89,7 +89,9 @@ func (w *Warden) Recover(ctx context.Context, req RecoverRequest, progress execu
 			return Result{}, lockErr
 		}
 	}
-	res, err := w.recover(ctx, req, progress)
+	life, end := context.WithTimeout(context.WithoutCancel(ctx), RecoverBound)
+	defer end()
+	res, err := w.recover(life, req, progress)
 	finished = res.Finished
 	return res, err
 }
@@ -146,13 +148,13 @@ func sameHome(a, b evidence.HomeIdentity) bool {
 	return *a.Machine == *b.Machine
 }
 
-func (w *Warden) recover(ctx context.Context, req RecoverRequest, progress executor.Progress) (Result, error) {
-	life := context.WithoutCancel(ctx)
+// recover fences an attempt and ends it, for as long as life lasts.
+func (w *Warden) recover(life context.Context, req RecoverRequest, progress executor.Progress) (Result, error) {
 	reason, err := w.keepWords(life, req.Reason)
 	if err != nil {
 		return Result{}, err
 	}
-	p, err := w.Journal.Fence(ctx, req.Attempt, req.Generation, req.By, reason)
+	p, err := w.Journal.Fence(life, req.Attempt, req.Generation, req.By, reason)
 	if err != nil {
 		return Result{}, err
 	}

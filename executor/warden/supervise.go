@@ -35,6 +35,7 @@ const (
 	ActionWaiting     Action = "waiting"     // a recovery failed a short while ago
 	ActionUnlisted    Action = "unlisted"    // the lister doesn't know it; the full scan does
 	ActionFailed      Action = "failed"      // something broke
+	ActionUnread      Action = "unread"      // listings of attempts that this version can't read: only shown
 	ActionUnknown     Action = "unknown"     // an object with our labels that no open custody names: only shown
 )
 
@@ -60,22 +61,22 @@ type Pass struct {
 
 // Supervise makes one pass over this home's attempts (req G8). An attempt whose lock is free has no
 // runner any more: it is recovered. One whose runner holds the lock is left alone until its hard
-// deadline passed. Attempts go in parallel, each under its own deadline; one that fails holds up
-// no other. Cancelling ctx begins no more; what is under way comes to its end.
+// deadline passed. Attempts go in parallel, each under its own deadline; one that fails or never comes
+// back holds up no other, and neither does a source of names: it is shown as ActionFailed. Cancelling ctx begins no
+// more; what is under way comes to its end.
+//
+// The error is not nil only where locks say nothing: the home lies on a network filesystem.
 func (w *Warden) Supervise(ctx context.Context, p Pass, progress executor.Progress) ([]Supervised, error) {
 	if w.Local != nil {
 		if err := w.Local(w.Home.Dir); err != nil {
 			return nil, err
 		}
 	}
-	ids, out, err := w.candidates(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+	tasks, out := w.candidates(ctx, p)
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	room := make(chan struct{}, maxRecoveries)
-	for _, work := range ids {
+	for _, t := range tasks {
 		select {
 		case room <- struct{}{}:
 		case <-ctx.Done():
@@ -85,7 +86,7 @@ func (w *Warden) Supervise(ctx context.Context, p Pass, progress executor.Progre
 		}
 		all.Go(func() {
 			defer func() { <-room }()
-			one, met := work(context.WithoutCancel(ctx), progress)
+			one, met := w.turn(ctx, t, progress)
 			if !met {
 				return
 			}
@@ -96,68 +97,17 @@ func (w *Warden) Supervise(ctx context.Context, p Pass, progress executor.Progre
 	}
 	all.Wait()
 	if p.Strays && ctx.Err() == nil {
-		out = append(out, w.strays(ctx, p.Custody)...)
+		strays, err := attend(w, ctx, "strays", scanBound, func(ctx context.Context) ([]Supervised, error) { return w.strays(ctx, p.Custody), nil })
+		if err != nil {
+			s, _ := failed(fmt.Errorf("look for what no custody names: %w", err))
+			strays = append(strays, s)
+		}
+		out = append(out, strays...)
 	}
 	slices.SortFunc(out, func(a, b Supervised) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Detail, b.Detail), a.Object.compare(b.Object))
 	})
 	return out, nil
-}
-
-// task is one attempt's turn; it says whether there is anything to show.
-type task func(ctx context.Context, progress executor.Progress) (Supervised, bool)
-
-// candidates lists whatever may need a hand.
-func (w *Warden) candidates(ctx context.Context, p Pass) ([]task, []Supervised, error) {
-	var ids []evidence.AttemptID
-	for _, hint := range []func() ([]evidence.AttemptID, error){w.Home.locked, w.Home.leftovers} {
-		found, err := hint()
-		if err != nil {
-			return nil, nil, err
-		}
-		ids = append(ids, found...)
-	}
-	var known []evidence.AttemptID
-	if p.Lister != nil {
-		var err error
-		if known, err = p.Lister.Unfinished(ctx); err != nil {
-			return nil, nil, fmt.Errorf("list the unfinished attempts: %w", err)
-		}
-		ids = append(ids, known...)
-	}
-	var out []Supervised
-	var tasks []task
-	if p.Audit {
-		u, err := w.Journal.Unfinished(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, id := range u.Attempts {
-			if p.Lister != nil && !slices.Contains(known, id) {
-				out = append(out, Supervised{Attempt: id, Action: ActionUnlisted, Detail: "the ledger has it unfinished, the list doesn't"})
-			}
-		}
-		ids = append(ids, u.Attempts...)
-		for _, l := range u.Listed {
-			if time.Since(time.Unix(0, l.Time)) > openingPatience {
-				tasks = append(tasks, func(ctx context.Context, _ executor.Progress) (Supervised, bool) { return w.cancelListed(ctx, l), true })
-			}
-		}
-	}
-	kept, err := w.keptTasks(p.Custody)
-	if err != nil {
-		return nil, nil, err
-	}
-	tasks = append(tasks, kept...)
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		tasks = append(tasks, func(ctx context.Context, progress executor.Progress) (Supervised, bool) {
-			s, met := w.superviseOne(ctx, id, p.Patient, progress)
-			s.Attempt = id
-			return s, met
-		})
-	}
-	return tasks, out, nil
 }
 
 func failed(err error) (Supervised, bool) {
@@ -213,9 +163,7 @@ func (w *Warden) superviseOne(ctx context.Context, id evidence.AttemptID, patien
 		}
 	}
 	req := RecoverRequest{Attempt: id, Generation: a.Fold.Generation, By: evidence.FencedBySupervise}
-	life, end := context.WithTimeout(context.WithoutCancel(ctx), RecoverBound)
-	defer end()
-	res, err := w.recover(life, req, progress)
+	res, err := w.recover(ctx, req, progress)
 	finished = res.Finished
 	return said(res, err)
 }
@@ -276,30 +224,6 @@ func (w *Warden) take(a journal.Attempt) (l *Lock, why string, err error) {
 	return nil, "", nil
 }
 
-// age is how long ago the attempt's last event was written, by the writer's clock: a hint. A time to
-// come counts as long ago.
-func age(a journal.Attempt) time.Duration {
-	since := time.Since(time.Unix(0, a.Events[len(a.Events)-1].Time))
-	if since < 0 {
-		return fencePatience
-	}
-	return since
-}
-
-// sinceFailure is how long an attempt is left alone yet, because recoveries of it failed: from
-// firstPatience on, doubled by every fence, up to lastPatience.
-func sinceFailure(a journal.Attempt) time.Duration {
-	open := a.Fold.Custodies.Open()
-	if !a.Fold.Fenced() || len(open) == 0 || !TriedBefore(a) {
-		return 0
-	}
-	pause := firstPatience
-	for range min(len(a.Fold.Fences), maxDoublings) - 1 {
-		pause *= 2
-	}
-	return min(pause, lastPatience) - age(a)
-}
-
 // sweep removes what a finished attempt left in the home, while nobody holds its lock: its files
 // and, unless a container that was given up may mount them, its directories.
 func (w *Warden) sweep(a journal.Attempt) (s Supervised, met bool) {
@@ -337,7 +261,7 @@ func (w *Warden) cancelListed(ctx context.Context, l journal.Listing) Supervised
 	}
 	var res Result
 	if err == nil {
-		res, err = w.recover(context.WithoutCancel(ctx), RecoverRequest{
+		res, err = w.recover(ctx, RecoverRequest{
 			Attempt: l.Attempt, Generation: a.Fold.Generation, By: evidence.FencedByCancel, Reason: "listed by its change and never opened\n",
 		}, nil)
 	}
@@ -347,43 +271,4 @@ func (w *Warden) cancelListed(ctx context.Context, l journal.Listing) Supervised
 		s.Attempt = l.Attempt
 	}
 	return s
-}
-
-// superviseUnread closes what an attempt with events of a newer version holds (req E10). It is not
-// finished, and its directories stay: whoever can read it does both.
-func (w *Warden) superviseUnread(ctx context.Context, id evidence.AttemptID, progress executor.Progress) (Supervised, bool) {
-	k, err := w.Journal.Keeper(ctx, id)
-	if err != nil {
-		return failed(err)
-	}
-	switch {
-	case k.State() != evidence.StateRunning || len(k.Custodies().Open()) == 0:
-		return Supervised{}, false
-	case !w.claimedHere(k.Claimed()):
-		return elsewhere(k.Claimed()), true
-	}
-	lock, err := w.Home.Lock(id)
-	var held *HeldError
-	if errors.As(err, &held) {
-		return Supervised{Action: ActionRunning, Detail: "its runner is of a newer version, and lives", Generation: k.Generation()}, true
-	}
-	if err != nil {
-		return failed(err)
-	}
-	life, end := context.WithTimeout(context.WithoutCancel(ctx), RecoverBound)
-	defer end()
-	rec := &recorder{journal: w.Journal, appender: k}
-	err = rec.Record(life, evidence.AttemptFenced{Generation: k.Generation() + 1, By: evidence.FencedBySupervise})
-	if err == nil {
-		err = w.reconciler(rec, progress).Reconcile(life, k.Custodies().Open()...)
-	}
-	if err = errors.Join(err, lock.Close()); err != nil {
-		return failed(err)
-	}
-	if open := k.Custodies().Open(); len(open) > 0 {
-		u := &UnconfirmedError{Attempt: id, Generation: k.Generation(), Open: open}
-		return Supervised{Action: ActionUnconfirmed, Detail: u.Error(), Generation: k.Generation()}, true
-	}
-	return Supervised{Action: ActionRemoved, Generation: k.Generation(),
-		Detail: fmt.Sprintf("%d events need a newer version of baildock, which can finish it", k.Unread())}, true
 }

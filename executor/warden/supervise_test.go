@@ -277,6 +277,70 @@ func TestSuperviseWhatItCantRead(t *testing.T) {
 	require.Len(t, y.snapshots(t), 1, "its directory stays for who can read the attempt")
 }
 
+// req E10: a listing by a newer version hides nobody else.
+func TestSuperviseNewerListing(t *testing.T) {
+	y := newYard(t, fakedaemon.Options{})
+	h := y.die(t, "one", made)
+	ctx := t.Context()
+	require.NoError(t, os.Remove(filepath.Join(y.home, "locks", "one")), "the ledger alone names it")
+	require.NoError(t, os.RemoveAll(filepath.Join(y.home, "execution", "one")))
+	require.NoError(t, y.journal.OpenChange(ctx, "c", evidence.RepositoryID{1}))
+	_, err := y.journal.AddVersion(ctx, "c", "0123456789abcdef0123456789abcdef01234567")
+	require.NoError(t, err)
+	last, _, err := y.ledger.Head(ctx, journal.ChangeStream("c"))
+	require.NoError(t, err)
+	_, err = y.ledger.Append(ctx, last.Stream, last.Version, ledger.Prepared{
+		Type: "AttemptOpened", Time: 1, Media: evidence.Media, Meta: last.Meta, Data: evidence.Marshal(map[int]int{1: 2, 99: 1}),
+	})
+	require.NoError(t, err)
+	met, err := y.warden.Supervise(ctx, Pass{Audit: true}, nil)
+	require.NoError(t, err)
+	require.Len(t, met, 2)
+	require.Equal(t, ActionUnread, met[0].Action)
+	require.Contains(t, met[0].Detail, "1 listings")
+	require.Equal(t, ActionRecovered, met[1].Action, met[1].Detail)
+	y.atRest(t, h)
+}
+
+// req G8: a source of names that fails is shown, and the others count.
+func TestSuperviseFailingSources(t *testing.T) {
+	for name, fail := range map[string]func(t *testing.T, y *yard, p *Pass){
+		"the list": func(_ *testing.T, _ *yard, p *Pass) { p.Lister = broken{} },
+		"the locks": func(t *testing.T, y *yard, _ *Pass) {
+			require.NoError(t, os.RemoveAll(filepath.Join(y.home, "locks")))
+			require.NoError(t, os.Symlink("locks", filepath.Join(y.home, "locks")))
+		},
+		"the directories": func(t *testing.T, y *yard, _ *Pass) {
+			require.NoError(t, os.RemoveAll(filepath.Join(y.home, "execution")))
+			require.NoError(t, os.WriteFile(filepath.Join(y.home, "execution"), nil, 0o600))
+		},
+		"the custody files": func(t *testing.T, y *yard, p *Pass) {
+			dir := filepath.Join(y.home, "custody")
+			require.NoError(t, os.WriteFile(dir, nil, 0o600))
+			p.Custody = &CustodyFiles{dir: dir}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(t, fakedaemon.Options{})
+			h := y.die(t, "one", claimed)
+			p := Pass{Audit: true}
+			fail(t, y, &p)
+			met := y.pass(t, p)
+			require.Equal(t, ActionFailed, met[""].Action)
+			require.Contains(t, met[""].Detail, "can't be read")
+			require.Error(t, met[""].Err)
+			require.Contains(t, met, h.id)
+			if name == "the locks" { // nobody can tell whether its runner lives
+				require.Equal(t, ActionFailed, met[h.id].Action)
+				require.EqualValues(t, 1, y.stored(t, h.id).Generation)
+				return
+			}
+			require.NotEqual(t, ActionElsewhere, met[h.id].Action)
+			require.EqualValues(t, 2, y.stored(t, h.id).Generation)
+		})
+	}
+}
+
 // A pass whose means fail says so, and records nothing.
 func TestSuperviseRefused(t *testing.T) {
 	y := newYard(t, fakedaemon.Options{})
@@ -285,8 +349,6 @@ func TestSuperviseRefused(t *testing.T) {
 	_, err := y.warden.Supervise(t.Context(), Pass{}, nil)
 	require.ErrorIs(t, err, errLost)
 	y.warden.Local = nil
-	_, err = y.warden.Supervise(t.Context(), Pass{Lister: broken{}}, nil)
-	require.ErrorIs(t, err, errLost)
 	require.EqualValues(t, 1, y.stored(t, h.id).Generation)
 	h2 := &hooked{Ledger: y.ledger, before: func(ledger.StreamID, []ledger.Prepared) error { return errors.New("no space") }}
 	y.warden.Journal = journal.New(journal.Config{Ledger: h2, Actor: "supervisor"})

@@ -13,22 +13,13 @@ import (
 	"github.com/baildock/baildock/executor"
 )
 
-// keptTasks is a task for each custody that a file keeps.
-func (w *Warden) keptTasks(files *CustodyFiles) ([]task, error) {
-	if files == nil {
-		return nil, nil
-	}
-	handles, err := files.handles()
-	if err != nil {
-		return nil, err
-	}
-	var tasks []task
-	for _, h := range handles {
-		tasks = append(tasks, func(ctx context.Context, progress executor.Progress) (Supervised, bool) {
+// keptTask is the turn of a custody that a file keeps.
+func (w *Warden) keptTask(files *CustodyFiles, h evidence.HandleKey) task {
+	object := &Object{Name: filepath.Base(files.path(h, custodySuffix))}
+	return task{name: "custody " + h.String(), of: Supervised{Object: object},
+		do: func(ctx context.Context, progress executor.Progress) (Supervised, bool) {
 			return w.superviseKept(ctx, files, h, progress)
-		})
-	}
-	return tasks, nil
+		}}
 }
 
 // superviseKept closes one custody whose process is dead, by the rules and with the code that close an
@@ -62,10 +53,8 @@ func (w *Warden) superviseKept(ctx context.Context, files *CustodyFiles, h evide
 	}
 	rec := files.Recorder(nil)
 	rec.adopt(h, lock, k)
-	life, end := context.WithTimeout(context.WithoutCancel(ctx), RecoverBound)
-	defer end()
 	object := keptObject(k.custody())
-	err = w.reconciler(rec, progress).Reconcile(life, k.custody())
+	err = w.reconciler(rec, progress).Reconcile(ctx, k.custody())
 	open := rec.Open()
 	if err = errors.Join(err, rec.Close()); err != nil {
 		return failedOn(object, err), true

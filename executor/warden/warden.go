@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/baildock/baildock/evidence"
@@ -39,6 +40,7 @@ type Warden struct {
 	boot     func() (uint64, error) // CLOCK_BOOTTIME, ns
 	patience time.Duration          // of a fenced runner, for the end of its attempt
 	user     func() (uid, gid int)
+	behind   sync.Map // what a supervisor's passes left behind, by name: see attend
 }
 
 // New makes a warden.

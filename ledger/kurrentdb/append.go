@@ -117,7 +117,7 @@ func (s *Store) send(ctx context.Context, stream ledger.StreamID, expected ledge
 		opts.ExpectedRevision = esdb.Revision(uint64(expected))
 	}
 	perhaps := false // an earlier try may have stored the events
-	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
+	for wait, tries := firstBackoff, 1; ; wait, tries = min(2*wait, lastBackoff), tries+1 {
 		err := s.link.call(ctx, func(ctx context.Context, db *esdb.Client) error {
 			_, err := db.AppendToStream(ctx, s.names.event(stream), opts, data...)
 			return err
@@ -137,6 +137,7 @@ func (s *Store) send(ctx context.Context, stream ledger.StreamID, expected ledge
 				return s.explain(err)
 			}
 		case ambiguous:
+			s.link.doubt(tries)
 			perhaps = perhaps || !errors.Is(err, errUnsent)
 		}
 		if pause(ctx, wait) != nil {

@@ -25,6 +25,7 @@ const (
 
 	firstBackoff = 10 * time.Millisecond // between attempts, doubled up to lastBackoff
 	lastBackoff  = 500 * time.Millisecond
-	replaceAfter = 5 * time.Second // how long a node may lack an event we saw before the log counts as shortened
-	grace        = 250 * time.Millisecond
+	replaceAfter = 5 * time.Second        // how long a node may lack an event we saw before the log counts as shortened
+	doubtAfter   = 3                      // failures in a row before another node is looked for
+	grace        = 250 * time.Millisecond // for a call to come back after its deadline
 )

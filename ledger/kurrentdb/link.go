@@ -214,11 +214,12 @@ func guarded(f func() error) (err error) {
 // retrying repeats a call that changes nothing, or may be repeated, until it ends otherwise than
 // ambiguously or ctx does.
 func (l *link) retrying(ctx context.Context, f func(ctx context.Context, db *esdb.Client) error) error {
-	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
+	for wait, tries := firstBackoff, 1; ; wait, tries = min(2*wait, lastBackoff), tries+1 {
 		err := l.call(ctx, f)
 		if err == nil || errors.Is(err, ErrClosed) {
 			return err
 		}
+		l.doubt(tries)
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
@@ -240,6 +241,14 @@ func pause(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-t.C:
 		return nil
+	}
+}
+
+// doubt gives up a node that fails again and again, so that the next try asks another: one that was
+// cut off from the others answers, and can do nothing.
+func (l *link) doubt(tries int) {
+	if tries%doubtAfter == 0 {
+		l.abandon()
 	}
 }
 

@@ -323,6 +323,26 @@ func TestLag(t *testing.T) {
 	c.Node(1).Release()
 }
 
+// A leader that was cut off from the others goes on answering, and can commit nothing: another node is
+// asked. When the partition heals, nothing is there twice.
+func TestPartition(t *testing.T) {
+	c := cluster(t, peer.Options{Nodes: 3})
+	s := open(t, c.URL(), Options{CallTimeout: time.Second, Patience: 20 * time.Second})
+	mustAppend(t, s, "a", ledger.NoStream, "one")
+	for i := range 3 {
+		c.Node(i).Isolate() // at first it still believes that it leads
+		time.AfterFunc(200*time.Millisecond, func() { c.MoveLeader((i + 1) % 3) })
+		mustAppend(t, s, "a", ledger.Version(i), fmt.Sprintf("on the other side %d", i))
+		last, ok, err := s.Head(t.Context(), "a")
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, ledger.Version(i+1), last.Version)
+		c.Node(i).Rejoin()
+	}
+	require.Equal(t, uint64(4), sound(t, s).Size())
+	require.Equal(t, sound(t, s).Root(), sound(t, open(t, c.URL(), quick)).Root())
+}
+
 // ReadAll of the client has no filter: the end of the ledger is found behind many events of others.
 func TestBusyCluster(t *testing.T) {
 	c := cluster(t, peer.Options{})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/containment"
+	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/evidence/redact"
 	"github.com/baildock/baildock/executor"
 	"github.com/baildock/baildock/executor/config"
@@ -54,6 +57,8 @@ type artifact struct {
 	Workspace   *artifactWorkspace   `json:"workspace"`
 	Policy      []artifactCheck      `json:"policy"`
 	Cleanup     artifactCleanup      `json:"cleanup"`
+
+	Containment *containment.Evidence `json:"containment"` // as reports and bundles have it (req P3)
 }
 
 type artifactError struct {
@@ -180,6 +185,23 @@ func (a *artifact) result(res warden.Result, r *redact.Redactor) {
 	}
 }
 
+// contain views how the attempt was contained, from its events and what they name.
+func (a *artifact) contain(ctx context.Context, j *journal.Journal, f *evidence.Attempt, g journal.Registration) error {
+	b := containment.Blobs{Recipe: &g.Recipe, Environment: &g.Environment}
+	if f.Isolation != nil {
+		kept, err := j.Kept(ctx, f.Isolation.Values)
+		if err == nil {
+			err = evidence.Unmarshal(kept.Bytes, &b.Values)
+		}
+		if err != nil {
+			return fmt.Errorf("read what the controls showed: %w", err)
+		}
+	}
+	e := containment.Of(f, b)
+	a.Containment = &e
+	return nil
+}
+
 func (a *artifact) changed(f *evidence.Attempt, c *warden.Changes, r *redact.Redactor) {
 	if f.Materialized == nil {
 		return
@@ -293,8 +315,11 @@ func (r *agentRun) refuse(stage string, err error) error {
 // portable takes this host's paths out of a text.
 func (r *agentRun) portable(text string) string {
 	places := []executor.Place{{Path: r.home, Role: "${RUN_ROOT}"}}
-	if abs, err := filepath.Abs(r.c.String("source")); err == nil {
+	if abs, err := filepath.Abs(r.source); err == nil {
 		places = append(places, executor.Place{Path: abs, Role: "${REPOSITORY_ROOT}"})
+		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+			places = append(places, executor.Place{Path: real, Role: "${REPOSITORY_ROOT}"})
+		}
 	}
 	if own, err := os.UserHomeDir(); err == nil {
 		places = append(places, executor.Place{Path: own, Role: "${HOME}"})

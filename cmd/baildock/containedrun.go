@@ -56,6 +56,7 @@ type agentRun struct {
 	c        *cli.Context
 	id       evidence.AttemptID
 	home     string
+	source   string // as named
 	config   config.Config
 	resolved config.Resolved
 	artifact artifact
@@ -81,7 +82,7 @@ func (p *program) containedRun(c *cli.Context) error {
 	if !p.cut || len(p.tail) == 0 {
 		return usage("the agent's command is missing").hint("put it after --: baildock contained-run %s -- /bin/agent ARG", p.args[0])
 	}
-	r := &agentRun{program: p, c: c}
+	r := &agentRun{program: p, c: c, source: c.String("source")}
 	if r.id, err = r.name(); err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (r *agentRun) perform(text []byte) error {
 			return r.agent(h, w, warden.RunRequest{
 				Attempt: r.id, Path: subject.Path, Contained: run,
 				Accepted: append(reductions, r.config.Platform.Reductions()...),
-			}, patch)
+			}, registration, patch)
 		})
 	})
 }
@@ -175,7 +176,7 @@ func (r *agentRun) patchFile() (string, error) {
 }
 
 func (r *agentRun) subject() (source.Subject, []source.Reserved, error) {
-	subject, err := source.Resolve(r.c.Context, source.Locator{Path: r.c.String("source")})
+	subject, err := source.Resolve(r.c.Context, source.Locator{Path: r.source})
 	if err != nil {
 		return subject, nil, err
 	}
@@ -260,7 +261,7 @@ func (r *agentRun) registration(image evidence.ImageID, subject source.Subject) 
 }
 
 // agent runs the registered attempt and shows where it stands.
-func (r *agentRun) agent(h *home, w *warden.Warden, req warden.RunRequest, patch string) error {
+func (r *agentRun) agent(h *home, w *warden.Warden, req warden.RunRequest, g journal.Registration, patch string) error {
 	r.recoverFirst(r.c.Context, w)
 	finishTee := r.teeInto(r.c, &req)
 	res, runErr := w.Run(r.c.Context, req, r.ui.stage)
@@ -270,6 +271,7 @@ func (r *agentRun) agent(h *home, w *warden.Warden, req warden.RunRequest, patch
 		return r.refuse(stageLaunch, runErr)
 	}
 	r.artifact.result(res, r.resolved.Redactor)
+	runErr = errors.Join(runErr, r.artifact.contain(context.WithoutCancel(r.c.Context), h.journal, &res.Fold, g))
 	if err := r.writePatch(res, patch); err != nil {
 		runErr = errors.Join(runErr, err)
 	}

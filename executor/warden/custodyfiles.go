@@ -80,13 +80,39 @@ func (f *CustodyFiles) check() error {
 
 // make makes the directory, durably.
 func (f *CustodyFiles) make() error {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+	made, err := unmade(f.dir)
+	if err == nil {
+		err = os.MkdirAll(f.dir, 0o700)
+	}
+	if err != nil {
 		return fmt.Errorf("make the custody directory: %w", err)
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
+	// A directory is durable once its parent is synced; each that was missing has one. The custody
+	// directory's own is synced in any case: another process may have made it and died.
+	for _, dir := range made {
+		if err := syncDirectory(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
 	return syncDirectory(filepath.Dir(f.dir))
+}
+
+// unmade lists a directory and those above it that don't exist, the lowest first.
+func unmade(dir string) (out []string, err error) {
+	for {
+		_, err := os.Lstat(dir)
+		if err == nil {
+			return out, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		out = append(out, dir)
+		dir = filepath.Dir(dir)
+	}
 }
 
 func (f *CustodyFiles) path(h evidence.HandleKey, suffix string) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/executor"
@@ -16,7 +17,8 @@ type CustodyRecorder struct {
 	files *CustodyFiles
 	next  executor.Recorder // may be nil
 
-	mu   sync.Mutex
+	turn chan struct{} // holds one token while something is recorded
+	mu   sync.Mutex    // never held over a write
 	held map[evidence.HandleKey]*heldCustody
 }
 
@@ -31,15 +33,19 @@ var _ executor.Recorder = (*CustodyRecorder)(nil)
 // Recorder makes a recorder of one process. With a nil next it takes custody events only, and keeps no
 // words for people.
 func (f *CustodyFiles) Recorder(next executor.Recorder) *CustodyRecorder {
-	return &CustodyRecorder{files: f, next: next, held: map[evidence.HandleKey]*heldCustody{}}
+	return &CustodyRecorder{files: f, next: next, turn: make(chan struct{}, 1), held: map[evidence.HandleKey]*heldCustody{}}
 }
 
 // Record stores the events' custody durably and hands all of them on. Events that close a custody
 // remove its file last, once next took them: until then it is open. Events of one custody are stored
 // whole or not at all; it fails, with nothing stored, where one can't follow.
 func (r *CustodyRecorder) Record(ctx context.Context, events ...evidence.Payload) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("record custody: an earlier record is still under way: %w", ctx.Err())
+	}
 	after, err := r.fold(events)
 	if err != nil {
 		return err
@@ -84,8 +90,16 @@ func (r *CustodyRecorder) Open() []evidence.Custody {
 	return out
 }
 
-// Close lets go of what is still open: its files stay, for a supervisor.
+// Close lets go of what is still open: its files stay, for a supervisor. A record that doesn't come to its
+// end, on a disk that hangs, is waited for no longer than its caller would: the locks then stay until this
+// process ends, because what is being written must not meet a supervisor's writing.
 func (r *CustodyRecorder) Close() error {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-time.After(closeBound):
+		return fmt.Errorf("custody is still being written after %v, as on a disk that hangs: its locks are held until this process ends", closeBound)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error
@@ -98,7 +112,16 @@ func (r *CustodyRecorder) Close() error {
 
 // adopt takes over a custody whose lock the caller took.
 func (r *CustodyRecorder) adopt(h evidence.HandleKey, lock *Lock, k keptCustody) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.held[h] = &heldCustody{lock: lock, keptCustody: k}
+}
+
+// of is what this process holds of a custody; nil if nothing.
+func (r *CustodyRecorder) of(h evidence.HandleKey) *heldCustody {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held[h]
 }
 
 // fold is each custody that the events touch as it is after them.
@@ -113,7 +136,7 @@ func (r *CustodyRecorder) fold(events []evidence.Payload) (map[evidence.HandleKe
 			continue
 		}
 		k, touched := after[h]
-		if held := r.held[h]; !touched && held != nil {
+		if held := r.of(h); !touched && held != nil {
 			k = held.keptCustody
 		}
 		k, err := k.with(e)
@@ -127,7 +150,7 @@ func (r *CustodyRecorder) fold(events []evidence.Payload) (map[evidence.HandleKe
 
 // store writes a custody, taking its lock first where this process doesn't hold it yet.
 func (r *CustodyRecorder) store(h evidence.HandleKey, k keptCustody) error {
-	held := r.held[h]
+	held := r.of(h)
 	if held == nil {
 		if err := r.files.make(); err != nil {
 			return err
@@ -149,19 +172,21 @@ func (r *CustodyRecorder) store(h evidence.HandleKey, k keptCustody) error {
 	if err := r.files.write(h, k); err != nil {
 		return err
 	}
-	held.keptCustody = k
+	r.adopt(h, held.lock, k)
 	return nil
 }
 
 // close removes the file of a custody that is closed, then its lock.
 func (r *CustodyRecorder) close(h evidence.HandleKey) error {
-	held := r.held[h]
+	held := r.of(h)
 	if held == nil {
 		return nil // taken and closed at once: it never had a file
 	}
 	if err := r.files.remove(h); err != nil {
 		return err
 	}
+	r.mu.Lock()
 	delete(r.held, h)
+	r.mu.Unlock()
 	return held.lock.Delete()
 }

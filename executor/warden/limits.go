@@ -35,6 +35,10 @@ const (
 	// maxCustodyNames is how many files the custody directory may hold: thousands of dead preflights.
 	maxCustodyNames = 8192
 
+	// closeBound is how long a record under way is waited for when its recorder is closed; what gave it up
+	// has waited for it before.
+	closeBound = 2 * time.Second
+
 	// maxLockRaces is how often a lock file may be deleted by its last holder while it is taken.
 	maxLockRaces = 100
 

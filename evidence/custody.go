@@ -84,6 +84,16 @@ func FencedGeneration(data []byte) (uint64, error) {
 	return p.(AttemptFenced).Generation, nil
 }
 
+// UnconfirmedHandle reads whose custody a CleanupUnconfirmed as stored speaks of, passing over any later
+// field.
+func UnconfirmedHandle(data []byte) (HandleKey, error) {
+	p, err := tolerant[CleanupUnconfirmed](data)
+	if err != nil {
+		return HandleKey{}, fmt.Errorf("CleanupUnconfirmed: %w", err)
+	}
+	return p.(CleanupUnconfirmed).Handle, nil
+}
+
 func tolerant[P Payload](data []byte) (Payload, error) {
 	var p P
 	err := custodyMode.Unmarshal(data, &p)

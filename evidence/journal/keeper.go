@@ -25,6 +25,9 @@ type Keeper struct {
 	generation uint64
 	claimed    *evidence.AttemptClaimed // nil: nobody claimed it, or the claim can't be read
 	unread     int
+	fences     int
+	tried      map[evidence.HandleKey]bool // custodies that a recovery could not close
+	last       int64                       // when the last event was written: its writer's wall clock, ns since the epoch
 }
 
 // keeperTypes are the frozen types that a Keeper appends.
@@ -35,7 +38,7 @@ func (j *Journal) Keeper(ctx context.Context, id evidence.AttemptID) (*Keeper, e
 	if _, err := evidence.ParseAttemptID(string(id)); err != nil {
 		return nil, err
 	}
-	k := &Keeper{j: j, attempt: id, stream: AttemptStream(id), version: ledger.NoStream}
+	k := &Keeper{j: j, attempt: id, stream: AttemptStream(id), version: ledger.NoStream, tried: map[evidence.HandleKey]bool{}}
 	if err := k.readOn(ctx); err != nil {
 		return nil, err
 	}
@@ -80,6 +83,27 @@ func (k *Keeper) Unread() int {
 	return k.unread
 }
 
+// Fences is how often the attempt was taken from whoever had it.
+func (k *Keeper) Fences() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.fences
+}
+
+// LastTime is when the last event was written, by its writer's wall clock: ns since the epoch, a hint.
+func (k *Keeper) LastTime() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.last
+}
+
+// Tried reports whether a recovery tried to close a custody, in vain.
+func (k *Keeper) Tried(h evidence.HandleKey) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.tried[h]
+}
+
 func (k *Keeper) readOn(ctx context.Context) error {
 	for e, err := range k.j.ledger.ReadStream(ctx, k.stream, k.version+1) {
 		if err != nil {
@@ -108,7 +132,15 @@ func (k *Keeper) apply(e ledger.Event) error {
 			return badHistory(e, err)
 		}
 		k.state, k.generation = evidence.StateRunning, g
+		k.fences++
+	case "CleanupUnconfirmed":
+		h, err := evidence.UnconfirmedHandle(e.Data)
+		if err != nil {
+			return badHistory(e, err)
+		}
+		k.tried[h] = k.fences > 0
 	}
+	k.last = e.Time
 	p, _, err := Decode(e)
 	switch {
 	case IsUnknown(err):

@@ -1,6 +1,7 @@
 package warden
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,10 +34,8 @@ func (h Home) Identity() (evidence.HomeIdentity, error) {
 		return id, err
 	}
 	// A machine without an ID is a reduction of its own (req C8), which the daemon's probe reports.
-	if text, err := os.ReadFile("/etc/machine-id"); err == nil {
-		if m, err := evidence.ParseMachineID(text); err == nil {
-			id.Machine = &m
-		}
+	if id.Machine, err = machineID("/etc/machine-id"); err != nil {
+		return id, err
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(h.Dir, &st); err != nil {
@@ -44,6 +43,22 @@ func (h Home) Identity() (evidence.HomeIdentity, error) {
 	}
 	id.Inode = st.Ino
 	return id, nil
+}
+
+// machineID reads a machine's ID; nil where the machine has none: no file, or one that holds something else
+// ("uninitialized", nothing). A file that is there and can't be read says nothing about the machine.
+func machineID(path string) (*evidence.MachineID, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read this machine's ID: %w", err)
+	}
+	if m, err := evidence.ParseMachineID(text); err == nil {
+		return &m, nil
+	}
+	return nil, nil
 }
 
 // bootTime is CLOCK_BOOTTIME in ns: it runs on while the machine sleeps.

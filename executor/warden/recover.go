@@ -77,9 +77,15 @@ func (w *Warden) Recover(ctx context.Context, req RecoverRequest, progress execu
 	if req.Abandon && !TriedBefore(a) && a.Fold.State != evidence.StateFinished {
 		return Result{}, &TooEarlyError{Attempt: req.Attempt, Generation: a.Fold.Generation}
 	}
+	here := false
+	if a.Fold.State == evidence.StateRunning {
+		if here, err = w.claimedHere(a.Fold.Claimed); err != nil {
+			return Result{}, err
+		}
+	}
 	finished := false
 	// Who recovers holds the lock where it can: a live runner keeps it and is fenced all the same.
-	if a.Fold.State == evidence.StateRunning && a.Fold.Generation == req.Generation && w.claimedHere(a.Fold.Claimed) {
+	if here && a.Fold.Generation == req.Generation {
 		lock, lockErr := w.Home.Lock(req.Attempt)
 		var held *HeldError
 		switch {
@@ -104,36 +110,11 @@ func (l *Lock) release(finished bool) error {
 	return l.Close()
 }
 
-// TriedBefore reports whether a recovery tried to close every custody that is open, in vain: only then
-// may it be given up.
-func TriedBefore(a journal.Attempt) bool {
-	unconfirmed := map[evidence.HandleKey]bool{}
-	fenced := false
-	for _, e := range a.Events {
-		p, _, err := journal.Decode(e)
-		if err != nil {
-			return false
-		}
-		switch p := p.(type) {
-		case evidence.AttemptFenced:
-			fenced = true
-		case evidence.CleanupUnconfirmed:
-			unconfirmed[p.Handle] = fenced
-		}
-	}
-	open := a.Fold.Custodies.Open()
-	for _, c := range open {
-		if !unconfirmed[c.Handle] {
-			return false
-		}
-	}
-	return len(open) > 0
-}
-
-// claimedHere reports whether a claim was made from this home, and not from a copy of it.
-func (w *Warden) claimedHere(c *evidence.AttemptClaimed) bool {
+// claimedHere reports whether a claim was made from this home, and not from a copy of it. It fails where
+// this home doesn't know itself: then nobody may act on either answer.
+func (w *Warden) claimedHere(c *evidence.AttemptClaimed) (bool, error) {
 	here, err := w.Home.Identity()
-	return err == nil && c != nil && sameHome(c.Home, here)
+	return err == nil && c != nil && sameHome(c.Home, here), err
 }
 
 // sameHome compares machine, home and inode. Without a machine ID a machine is known only for as
@@ -250,7 +231,11 @@ func (c *recovery) settleSnapshot() error {
 	if fold.Snapshot == evidence.SnapshotGone {
 		return nil
 	}
-	if !c.claimedHere(fold.Claimed) {
+	here, err := c.claimedHere(fold.Claimed)
+	if err != nil {
+		return err
+	}
+	if !here {
 		if fold.Snapshot != evidence.SnapshotHeld {
 			return nil
 		}

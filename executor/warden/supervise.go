@@ -119,10 +119,13 @@ func (w *Warden) superviseOne(ctx context.Context, id evidence.AttemptID, patien
 	a, err := w.Journal.Attempt(ctx, id)
 	var absent *journal.NotFoundError
 	switch {
-	case errors.As(err, &absent):
-		return Supervised{}, false // a lock or a directory of a registration that never came
+	case errors.As(err, &absent): // a lock or a directory of a registration that never came
+		if err := w.sweepUnregistered(ctx, id); err != nil {
+			return failed(err)
+		}
+		return Supervised{}, false
 	case journal.IsUnknown(err):
-		return w.superviseUnread(ctx, id, progress)
+		return w.superviseUnread(ctx, id, patient, progress)
 	case err != nil:
 		return failed(err)
 	}
@@ -133,12 +136,15 @@ func (w *Warden) superviseOne(ctx context.Context, id evidence.AttemptID, patien
 	default:
 		return Supervised{}, false // pending: anybody may claim it
 	}
-	if !w.claimedHere(a.Fold.Claimed) {
+	here, err := w.claimedHere(a.Fold.Claimed)
+	if err != nil {
+		return failed(err)
+	}
+	if !here {
 		return elsewhere(a.Fold.Claimed), true
 	}
-	if wait := sinceFailure(a); patient && wait > 0 {
-		return Supervised{Action: ActionWaiting, Generation: a.Fold.Generation,
-			Detail: fmt.Sprintf("a recovery could not confirm its cleanup; the next try is in %v", wait.Round(time.Second))}, true
+	if wait := sinceFailure(len(a.Fold.Fences), TriedBefore(a), lastTime(a)); patient && wait > 0 {
+		return waiting(a.Fold.Generation, wait), true
 	}
 	lock, why, err := w.take(a)
 	if err != nil {
@@ -218,38 +224,10 @@ func (w *Warden) take(a journal.Attempt) (l *Lock, why string, err error) {
 		return nil, "another process recovers it", nil
 	case now <= claim.Deadline:
 		return nil, fmt.Sprintf("its runner lives, and has %v left", time.Duration(claim.Deadline-now).Round(time.Second)), nil
-	case a.Fold.Fenced() && age(a) < fencePatience:
+	case a.Fold.Fenced() && age(lastTime(a)) < fencePatience:
 		return nil, "another process recovers it", nil
 	}
 	return nil, "", nil
-}
-
-// sweep removes what a finished attempt left in the home, while nobody holds its lock: its files
-// and, unless a container that was given up may mount them, its directories.
-func (w *Warden) sweep(a journal.Attempt) (s Supervised, met bool) {
-	id := a.Fold.Registered.Attempt
-	if a.Fold.Claimed != nil && !w.claimedHere(a.Fold.Claimed) {
-		return Supervised{}, false
-	}
-	lock, err := w.Home.Lock(id)
-	var held *HeldError
-	if errors.As(err, &held) {
-		return Supervised{}, false // its runner is just leaving
-	}
-	if err != nil {
-		return failed(err)
-	}
-	removed := 0
-	if !slices.ContainsFunc(a.Fold.Custodies, func(c evidence.Custody) bool { return c.Abandoned }) {
-		removed, err = w.Home.clear(id)
-	}
-	if err = errors.Join(err, lock.Delete()); err != nil {
-		return failed(err)
-	}
-	if removed == 0 {
-		return Supervised{}, false
-	}
-	return Supervised{Action: ActionSwept, Outcome: evidence.VerdictOf(&a.Fold).Outcome, Detail: fmt.Sprintf("%d leftover directories", removed)}, true
 }
 
 // cancelListed completes an attempt that its change lists and whose own stream never opened, and

@@ -244,6 +244,60 @@ func TestSuperviseSweeps(t *testing.T) {
 	y.sound(t, h.container)
 }
 
+// req G8: the lock files of attempts that are finished, whoever claimed them, and of IDs that no attempt
+// has are deleted, and nothing else of those.
+func TestSuperviseSweepsLocks(t *testing.T) {
+	y := newYard(t, fakedaemon.Options{})
+	away := y.die(t, "away", claimed, func(c *journal.Claim, _ *evidence.DaemonIdentity) { c.Home.Inode++ })
+	pending := y.register(t, y.registration("pending"))
+	left := []string{y.leave(t, away.id, "snapshot-away"), y.leave(t, "nobody", "snapshot-of-no-attempt")}
+	held := map[evidence.AttemptID]*Lock{}
+	for _, id := range []evidence.AttemptID{away.id, pending, "nobody"} {
+		l, err := y.warden.Home.Lock(id)
+		require.NoError(t, err)
+		held[id] = l
+	}
+	file := func(id evidence.AttemptID) string { return filepath.Join(y.home, "locks", string(id)) }
+	y.pass(t, Pass{})
+	for id, l := range held {
+		require.FileExists(t, file(id), "it is held")
+		require.NoError(t, l.Close())
+	}
+	require.Equal(t, ActionElsewhere, y.pass(t, Pass{})[away.id].Action)
+	require.FileExists(t, file(away.id), "its end is not known here yet")
+	require.FileExists(t, file(pending))
+	require.NoFileExists(t, file("nobody"))
+
+	_, err := y.recoverBy(t, away.id, 1, evidence.FencedByRecover)
+	require.NoError(t, err)
+	require.Empty(t, y.pass(t, Pass{}))
+	require.NoFileExists(t, file(away.id))
+	require.FileExists(t, file(pending))
+	for _, dir := range left {
+		require.DirExists(t, dir)
+	}
+}
+
+// A home that doesn't know itself takes nothing for somebody else's: it fails, and records nothing.
+func TestSuperviseWithoutIdentity(t *testing.T) {
+	y := newYard(t, fakedaemon.Options{})
+	h := y.die(t, "one", made)
+	unread := y.die(t, "two", made)
+	last, _, err := y.ledger.Head(t.Context(), journal.AttemptStream(unread.id))
+	require.NoError(t, err)
+	_, err = y.ledger.Append(t.Context(), last.Stream, last.Version, ledger.Prepared{
+		Type: "SomethingNewer", Time: 1, Media: evidence.Media, Meta: last.Meta, Data: evidence.Marshal(map[int]int{1: 2}),
+	})
+	require.NoError(t, err)
+	y.warden.Home.Dir = filepath.Join(y.home, "gone")
+	met := y.pass(t, Pass{Audit: true})
+	require.Equal(t, ActionFailed, met[h.id].Action, met[h.id].Detail)
+	require.Equal(t, ActionFailed, met[unread.id].Action, met[unread.id].Detail)
+	_, err = y.recoverBy(t, h.id, 1, evidence.FencedByRecover)
+	require.ErrorContains(t, err, "look at the home")
+	require.EqualValues(t, 1, y.stored(t, h.id).Generation)
+}
+
 // req E10: an attempt with events of a newer version has its containers removed all the same; to finish
 // it takes who can read it.
 func TestSuperviseWhatItCantRead(t *testing.T) {

@@ -11,16 +11,29 @@ import (
 
 // superviseUnread closes what an attempt with events of a newer version holds (req E10). It is not
 // finished, and its directories stay: whoever can read it does both.
-func (w *Warden) superviseUnread(ctx context.Context, id evidence.AttemptID, progress executor.Progress) (Supervised, bool) {
+func (w *Warden) superviseUnread(ctx context.Context, id evidence.AttemptID, patient bool, progress executor.Progress) (Supervised, bool) {
 	k, err := w.Journal.Keeper(ctx, id)
 	if err != nil {
 		return failed(err)
 	}
-	switch {
-	case k.State() != evidence.StateRunning || len(k.Custodies().Open()) == 0:
+	if k.State() == evidence.StateFinished {
+		if err := w.sweepLock(id, func(evidence.AttemptID) error { return nil }); err != nil {
+			return failed(err)
+		}
 		return Supervised{}, false
-	case !w.claimedHere(k.Claimed()):
+	}
+	if k.State() != evidence.StateRunning || len(k.Custodies().Open()) == 0 {
+		return Supervised{}, false
+	}
+	here, err := w.claimedHere(k.Claimed())
+	if err != nil {
+		return failed(err)
+	}
+	if !here {
 		return elsewhere(k.Claimed()), true
+	}
+	if wait := sinceFailure(k.Fences(), triedAll(k.Custodies(), k.Tried), k.LastTime()); patient && wait > 0 {
+		return waiting(k.Generation(), wait), true
 	}
 	lock, err := w.Home.Lock(id)
 	var held *HeldError

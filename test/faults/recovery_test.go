@@ -16,8 +16,15 @@ import (
 // supervise makes one pass as another process of the home does, with a ledger that works.
 func (s *site) supervise(t testing.TB) []warden.Supervised {
 	t.Helper()
+	return s.superviseIn(t, s.home)
+}
+
+// superviseIn is supervise of a home beside.
+func (s *site) superviseIn(t testing.TB, home string) []warden.Supervised {
+	t.Helper()
 	driver := s.open(t)
 	w := s.wardenOf(journal.New(journal.Config{Ledger: s.memory, Actor: "supervisor"}), driver)
+	w.Home.Dir = home
 	out, err := w.Supervise(t.Context(), warden.Pass{Audit: true}, nil)
 	require.NoError(t, err)
 	return out

@@ -30,10 +30,11 @@ type auditView struct {
 	Events      uint64               `json:"events"` // good ones, up to the first bad one
 	Streams     int                  `json:"streams"`
 	Root        string               `json:"root"`
-	Checkpoints uint64               `json:"checkpoints"`          // stored ones that hold
-	Kept        int                  `json:"kept_checkpoints"`     // kept elsewhere, that hold
-	Later       uint64               `json:"later_checkpoints"`    // signed meanwhile, not judged
-	Unjudged    uint64               `json:"unjudged_checkpoints"` // by keys only a newer version knows
+	Checkpoints uint64               `json:"checkpoints"`            // stored ones that hold
+	Kept        int                  `json:"kept_checkpoints"`       // kept elsewhere, that hold
+	Later       uint64               `json:"later_checkpoints"`      // signed meanwhile, not judged
+	Uncompared  uint64               `json:"uncompared_checkpoints"` // kept elsewhere, of more events than were audited
+	Unjudged    uint64               `json:"unjudged_checkpoints"`   // by keys only a newer version knows
 	Blobs       blobCountsView       `json:"blobs"`
 	Unread      []unreadView         `json:"unread"`
 	FirstBad    *badView             `json:"first_bad,omitempty"`
@@ -178,7 +179,7 @@ func readCheckpointFile(path string) (note []byte, r *witness.Request, err error
 func viewAudit(r journal.AuditReport) auditView {
 	v := auditView{
 		Verdict: r.Verdict, Events: r.Events, Streams: r.Streams, Root: r.Root.String(),
-		Checkpoints: r.Checkpoints, Kept: r.Kept, Later: r.Later, Unjudged: r.Unjudged,
+		Checkpoints: r.Checkpoints, Kept: r.Kept, Later: r.Later, Uncompared: r.Uncompared, Unjudged: r.Unjudged,
 		Blobs: blobCountsView(r.Blobs), Unread: []unreadView{},
 	}
 	for _, u := range r.Unread {
@@ -202,6 +203,9 @@ func (p *program) writeAudit(v auditView) error {
 	}
 	if v.Later > 0 {
 		lines = append(lines, fmt.Sprintf("later        %d checkpoints were signed meanwhile; audit again to judge them", v.Later))
+	}
+	if v.Uncompared > 0 {
+		lines = append(lines, fmt.Sprintf("not checked  %d checkpoints kept elsewhere cover more events than there were when the audit began; audit again", v.Uncompared))
 	}
 	if v.Unjudged > 0 {
 		lines = append(lines, fmt.Sprintf("not checked  %d checkpoints, signed by keys that only a newer version knows", v.Unjudged))

@@ -50,7 +50,7 @@ type AuditVerdict string
 const (
 	AuditValid      AuditVerdict = "valid"
 	AuditInvalid    AuditVerdict = "invalid"
-	AuditNotChecked AuditVerdict = "not_checked" // nothing is wrong, but this version can't read all of it
+	AuditNotChecked AuditVerdict = "not_checked" // nothing is wrong, but not all of it was judged
 )
 
 // AuditReport is what an audit found.
@@ -61,7 +61,8 @@ type AuditReport struct {
 	Root        ledger.Hash // over Events
 	Checkpoints uint64      // stored ones that hold
 	Kept        int         // kept ones that hold
-	Later       uint64      // checkpoints signed while the audit ran, not judged
+	Later       uint64      // stored checkpoints signed while the audit ran, not judged
+	Uncompared  uint64      // kept checkpoints of more events than there were when the audit began
 	Unjudged    uint64      // checkpoints that no key known to this version signed, in a ledger newer than it
 	Blobs       BlobCounts
 	Unread      []Unread
@@ -95,7 +96,7 @@ func (a Audit) Run(ctx context.Context) (AuditReport, error) {
 	switch {
 	case finding != nil:
 		r.Verdict, r.Events = AuditInvalid, min(r.Events, uint64(finding.Index))
-	case len(r.Unread) > 0 || r.Unjudged > 0:
+	case len(r.Unread) > 0 || r.Unjudged > 0 || r.Uncompared > 0:
 		r.Verdict = AuditNotChecked
 	}
 	return r, nil
@@ -251,7 +252,8 @@ func (p *pass) advance() error {
 	return nil
 }
 
-// leftOver judges the checkpoints that cover more than the pass saw.
+// leftOver judges the checkpoints that cover more than the pass saw. A kept one that the ledger has
+// grown to meanwhile was compared with nothing: who gave it must not take the audit for a comparison.
 func (p *pass) leftOver(ctx context.Context) error {
 	size, err := p.Exhibit.Size(ctx) // others may have appended and signed meanwhile
 	if err != nil {
@@ -270,7 +272,7 @@ func (p *pass) leftOver(ctx context.Context) error {
 		if k.claim.Size > size {
 			return p.bytes.Missing(k.name, k.claim.Size)
 		}
-		p.report.Later++
+		p.report.Uncompared++
 	}
 	return nil
 }

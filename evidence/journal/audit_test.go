@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -120,4 +121,47 @@ func TestAuditOfAnotherLedger(t *testing.T) {
 	require.Equal(t, journal.AuditInvalid, r.Verdict)
 	require.Equal(t, "ledger", r.FirstBad.Field)
 	require.Equal(t, g.Ledger.String(), r.FirstBad.Found)
+}
+
+// shorter is a store that says first how many events it held before somebody appended the rest.
+type shorter struct {
+	*sqlite.Store
+	first *uint64
+}
+
+func (s shorter) Size(ctx context.Context) (uint64, error) {
+	if n := *s.first; n != 0 {
+		*s.first = 0
+		return n, nil
+	}
+	return s.Store.Size(ctx)
+}
+
+// A ledger cut below a kept checkpoint, rewritten, and grown past it while the audit runs: the kept
+// checkpoint was compared with nothing, so the ledger isn't called valid.
+//
+// req R5
+func TestAuditComparesEveryKeptCheckpointOrSaysSo(t *testing.T) {
+	s := fileLedger(t)
+	j := journal.New(journal.Config{Ledger: s, Actor: "test"})
+	require.NoError(t, j.Init(t.Context(), genesis()))
+	many(t, s, "notes", 3)
+	size, err := s.Size(t.Context())
+	require.NoError(t, err)
+	_, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	signer, err := ledger.NewEd25519Signer(genesis().Origin, key)
+	require.NoError(t, err)
+	another, err := ledger.CheckpointSigner{Origin: genesis().Origin, Signer: signer}.Sign(size, ledger.Hash{1})
+	require.NoError(t, err)
+	cut := size - 1
+	r, err := journal.Audit{
+		Exhibit: shorter{s, &cut}, Mentions: noBlobs,
+		Kept: []journal.KeptCheckpoint{{Name: "kept", Note: another.Note}},
+	}.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, journal.AuditNotChecked, r.Verdict)
+	require.Equal(t, uint64(1), r.Uncompared)
+	require.Zero(t, r.Kept)
+	require.Nil(t, r.FirstBad)
 }

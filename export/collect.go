@@ -206,6 +206,9 @@ func (c *collection) need(ctx context.Context, led ledger.Store, n bundle.Need) 
 			return nil
 		}
 	}
+	if n.Judged {
+		return nil // it is held already, up to the bundle's index
+	}
 	c.streams = append(c.streams, held{n.Role(), events})
 	return nil
 }

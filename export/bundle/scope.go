@@ -43,11 +43,14 @@ type Need struct {
 	Judgement *ledger.Index  // a basis is held up to the first event with a larger index; nil for a stream only cited
 	Cited     ledger.Version // the largest version a judged stream or a judgement names; NoStream for none
 	Counted   bool           // an attempt that an approval counts: its end is enough, nothing follows it that matters
+	Judged    bool           // a judged stream, which other judgements rest on: it goes on to the bundle's index
 }
 
 // Role is the role of the needed stream.
 func (n Need) Role() Role {
 	switch {
+	case n.Judged:
+		return Judged
 	case n.Counted:
 		return Counted
 	case n.Judgement != nil:
@@ -263,7 +266,8 @@ func RuntimeTrail(stream string, events []Placed) (evidence.RuntimeTrail, error)
 // `ledger`, the streams the attempts' claims read, the streams of their changes, and those whose probes
 // they cite; and for every approval and integration of their contexts, and of any context of a judged
 // change, that the changes' streams hold, by stream name, what it rests on and the attempts it counts. The streams of the
-// runtimes that admissions rest on must be there too, as far as they are read.
+// runtimes that admissions rest on must be there too, as far as they are read. A judged stream is listed where
+// a judgement rests on it: it too must show that nothing before that judgement was left out.
 func Needs(judged [][]Placed, streams map[string][]Placed) []Need {
 	s := scope{needs: map[string]*Need{}}
 	for _, a := range judged {
@@ -282,8 +286,8 @@ func Needs(judged [][]Placed, streams map[string][]Placed) []Need {
 		}
 	}
 	for _, a := range judged {
-		if len(a) > 0 {
-			delete(s.needs, string(a[0].Stream))
+		if len(a) > 0 && s.needs[string(a[0].Stream)] != nil {
+			s.needs[string(a[0].Stream)].Judged = true
 		}
 	}
 	out := make([]Need, 0, len(s.needs))

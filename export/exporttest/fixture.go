@@ -123,7 +123,12 @@ func (f *Fixture) Run(t testing.TB, h *evidencetest.History) []ledger.Event {
 // Seal seals what has to be sealed before the attempts can be exported.
 func (f *Fixture) Seal(t testing.TB, ids ...evidence.AttemptID) {
 	t.Helper()
-	_, streams, err := export.Unsealed(context.Background(), f.Ledger, ids)
+	f.seal(t, ids)
+}
+
+func (f *Fixture) seal(t testing.TB, ids []evidence.AttemptID, changes ...evidence.ChangeID) {
+	t.Helper()
+	_, streams, err := export.Unsealed(context.Background(), f.Ledger, ids, changes...)
 	check(t, err)
 	for _, s := range streams {
 		f.Append(t, string(s), evidence.StreamSealed{})
@@ -134,7 +139,7 @@ func (f *Fixture) Seal(t testing.TB, ids ...evidence.AttemptID) {
 func (f *Fixture) Payload(t testing.TB, r export.Request) ([]byte, export.Summary) {
 	t.Helper()
 	if r.At == nil {
-		f.Seal(t, r.Attempts...)
+		f.seal(t, r.Attempts, r.Changes...)
 	}
 	r.Checkpoint = f.Signer
 	payload, sum, err := export.Build(context.Background(), f.Ledger, r)

@@ -9,6 +9,7 @@ import (
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/export"
+	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/exporttest"
 	"github.com/baildock/baildock/export/verify"
 	"github.com/baildock/baildock/ledger"
@@ -175,4 +176,20 @@ func TestNewerEventIsNotChecked(t *testing.T) {
 	require.Equal(t, verify.NotChecked, r.Verdict, "%v", r.Checks)
 	require.Equal(t, verify.NotDone, r.Check(verify.CheckIdentity).Result)
 	require.Contains(t, r.Check(verify.CheckEvents).Detail, "KeyRotated")
+}
+
+// req T3, req H5: a change's stream that is judged itself shows what came before a claim as any other does,
+// and it is sealed for that: an honest bundle of a change and its attempt is as good as the attempt's own.
+func TestClaimOnAJudgedChange(t *testing.T) {
+	f, h := bound(t)
+	f.Run(t, h)
+	file := f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}, Changes: []evidence.ChangeID{"fix"}})
+	policy := verify.Policy{Trust: verify.TrustLedger(f.Identity), Require: verify.Success}
+	r := verify.Verify(file, policy)
+	require.Equal(t, verify.Valid, r.Verdict, "%v", r.Checks)
+	require.True(t, r.Reached, r.Why)
+	cut := forge(t, f, file, func(p *bundle.Payload) { s := stream(p, "change-fix"); s.Events = s.Events[:len(s.Events)-1] })
+	r = verify.Verify(cut, policy)
+	require.Equal(t, verify.Invalid, r.Verdict)
+	require.Equal(t, verify.Fail, r.Check(verify.CheckCompleteness).Result, "%v", r.Checks)
 }

@@ -746,8 +746,7 @@ class Bundle:
                     rests(e.data[5][1], version=e.data[5][2])
         for b in bindings:
             self.admissions(self.opened["change-" + b[2]], b, rests)
-        need = {k: v for k, v in need.items() if roles.get(k) != "judged"}
-        want = {k: "counted" if v[2] else "cited" if v[0] is None else "basis" for k, v in need.items()}
+        want = {k: "counted" if v[2] else "cited" if v[0] is None else "basis" for k, v in need.items() if roles.get(k) != "judged"}
         if want != {k: r for k, r in roles.items() if r != "judged"}:
             raise ValueError("the bundle holds other streams than what it judges needs")
         for name, (judgement, cited, counted) in need.items():
@@ -755,7 +754,8 @@ class Bundle:
             for e in self.opened[name]:
                 finished = finished or counted and e.type == "AttemptFinished"
                 enough.append((judgement is None or finished or e.index > judgement) and e.version >= cited)
-            if not enough[-1] or name != "ledger" and True in enough[:-1]:
+            whole = name == "ledger" or roles[name] == "judged"
+            if not enough[-1] or not whole and True in enough[:-1]:
                 raise ValueError("stream %s is not held exactly as far as needed" % name)
 
     def admissions(self, change, binding, rests):

@@ -110,7 +110,8 @@ func (d *Driver) pin(ctx context.Context) (string, error) {
 
 // control makes one bounded call.
 func (d *Driver) control(ctx context.Context, name string, deadline time.Duration, fn func(context.Context) error) (*call, error) {
-	c := &call{name: name, limit: maxReply}
+	// An inspection is kept as it came and judged by Compare, which refuses the same.
+	c := &call{name: name, limit: maxReply, once: name != "inspect"}
 	if _, err := d.pin(ctx); err != nil {
 		return c, err
 	}

@@ -21,6 +21,7 @@ type call struct {
 	name     string
 	limit    int64         // bytes of the reply's body
 	headerBy time.Duration // until the reply's header; 0 = the context's deadline alone
+	once     bool          // the reply is one document, and no object of it may name a key twice
 
 	status  int    // of the reply; 0 = none
 	message string // the daemon's own error text, with status >= 400

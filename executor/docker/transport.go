@@ -58,8 +58,34 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = &boundedBody{body: resp.Body, call: c, left: c.limit, cancel: cancel}
 	if resp.StatusCode >= http.StatusBadRequest {
 		c.readMessage(resp)
+	} else if c.once {
+		c.readOnce(resp)
 	}
 	return resp, nil
+}
+
+// readOnce reads a document whole and refuses one that names a key twice: what the client takes from it
+// need not be what another reader would. Whatever else is wrong with it the client finds.
+func (c *call) readOnce(resp *http.Response) {
+	text, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err == nil {
+		if _, tree := parseTree(text); errors.Is(tree, errRepeated) {
+			text, err = nil, tree // a client that stops at the document's end would never come to an error behind it
+			c.breaks(err)
+		}
+	}
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(text), failing{err}))
+}
+
+// failing is a reader at its end, for a reason.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
 }
 
 // readMessage reads an error reply whole, so that its text is known whatever the client makes of it.

@@ -72,6 +72,12 @@ func (t *trial) judgeContainer(f *executor.Findings) bool {
 	if len(before.Refusals) > 0 {
 		return unavailable(before.Refusals[0], t.rec.text(before.Detail))
 	}
+	if before.Identity == nil || f.Identity == nil || !before.Identity.Equal(*f.Identity) {
+		return unavailable(CodeChanged, "the daemon that would run the probe is not the one that was looked at")
+	}
+	if _, taken := last[evidence.CustodyTaken](t.rec); !taken {
+		return unavailable(CodeCustody, errorText(t.err))
+	}
 	if out, ok := last[evidence.CreateRuledOut](t.rec); ok {
 		return unavailable(CodeCreate, strings.TrimSpace(t.rec.text(out.Detail)+" "+errorText(t.err)))
 	}
@@ -205,7 +211,9 @@ func (t *trial) ran() (evidence.PreflightResult, string, string) {
 		return evidence.PreflightUnavailable, CodeBroken, errorText(t.err)
 	case len(exit.Faults) > 0:
 		return evidence.PreflightUnavailable, exit.Faults[0], t.rec.text(exit.Detail)
-	case exit.Status != "exited" || exit.ExitCode != 0 || exit.OOMFlag || exit.OOMKills > 0 || exit.Unrecorded != "":
+	case exit.OOMEvent == evidence.OOMUnknown:
+		return evidence.PreflightUnavailable, executor.RefusedLost, "the events of the daemon do not tell how the container ended"
+	case exit.Status != "exited" || exit.ExitCode != 0 || exit.OOMFlag || exit.OOMEvent != evidence.OOMNone || exit.OOMKills > 0 || exit.Unrecorded != "":
 		return evidence.PreflightUnavailable, CodeExit, fmt.Sprintf("status %s, exit code %d", exit.Status, exit.ExitCode)
 	case out.Incomplete || out.Stdout.Truncated || out.Stderr.Truncated:
 		return evidence.PreflightUnavailable, out.Code, "the output of the probe is incomplete"

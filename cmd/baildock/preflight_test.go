@@ -49,7 +49,7 @@ func TestPreflightScripts(t *testing.T) {
 	require.Empty(t, daemon.Containers())
 	require.Zero(t, old.Count(fakedaemon.CallCreate))
 	for _, r := range daemon.Requests(fakedaemon.CallCreate) {
-		require.Contains(t, string(r.Body), `"Entrypoint":["/baildock"],`)
+		require.Regexp(t, `"Entrypoint":\["/(baildock|bin/agent)"\],`, string(r.Body))
 	}
 }
 

@@ -23,6 +23,11 @@ baildock checkpoint show -o kept
 attempt home two
 baildock export one two -o both.cbor --prove-from kept
 baildock export two -o less.cbor --withhold recipe,env
+printf '%s\n' 'sandbox:' '  type: docker' "  image: sha256:$(printf '01%.0s' {1..32})" 'contained_execution:' '  version: 1' \
+	'  environment:' '    - name: MODE' '      value: batch' '  policy:' '    max_files: 3' >agent.yaml
+"$program" --home home contained-run agent.yaml --quiet --source src --docker-socket "$PWD/none.sock" --attempt agent -- /bin/agent >/dev/null 2>&1 || [ $? = 4 ]
+baildock export agent -o agent.cbor
+baildock export agent -o salts.cbor --disclose salts
 baildock key generate bundle -o second.pem
 baildock key add bundle second.pem
 baildock export two -o rotated.cbor

@@ -16,7 +16,7 @@ expect() { # WANTED NAME BUNDLE KEY
 }
 golden=$repository/export/testdata/one.bundle pub=$repository/export/bundle/testdata/ledger.pub
 expect accepted golden "$golden" "$pub"
-for f in one both less; do expect accepted $f "$fresh/$f.cbor" "$fresh/ledger.pub"; done
+for f in one both less agent; do expect accepted $f "$fresh/$f.cbor" "$fresh/ledger.pub"; done
 expect refused "another ledger's key" "$fresh/one.cbor" "$fresh/other.pub"
 expect refused "the retired key's successor" "$fresh/rotated.cbor" "$fresh/ledger.pub"
 expect refused "no bundle" "$pub" "$pub"

@@ -56,7 +56,7 @@ def fresh(cases, directory):
     """What the program exported just now, with what it says of other ledgers' keys."""
     ours, theirs = pub(directory, "ledger.pub"), pub(directory, "other.pub")
     kept = read(directory, "kept")
-    for name in ("one.cbor", "both.cbor", "less.cbor", "rotated.cbor"):
+    for name in ("one.cbor", "both.cbor", "less.cbor", "agent.cbor", "salts.cbor", "rotated.cbor"):
         file = read(directory, name)
         cases.expect(name, "valid", verdict(file, ours))
         cases.expect(name + " under another ledger's keys", "invalid", verdict(file, theirs))

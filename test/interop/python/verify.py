@@ -885,18 +885,27 @@ class Bundle:
 
     def recipes(self):
         limits = mapped({k: uint for k in range(1, 7)})
+        terms = mapped({1: uint, 2: uint, 3: text, 4: text, 5: listed(text)}, {6: digest, 7: text})
         for events in self.judged():
             reg, recipe = events[0].data, None
             if reg[6] in self.held:
                 recipe = decode(self.held[reg[6]])
                 shape(recipe, {1: lambda x: x == 1, 2: text, 3: digest, 4: text, 5: listed(text), 6: digest, 8: limits},
-                      {7: digest, 9: nonce})
+                      {7: digest, 9: nonce, 10: terms})
+                if (10 in recipe) != (reg[4] == "contained/v1") or recipe.get(10, {}).get(6) != reg.get(9):
+                    raise ValueError("the recipe's terms are not of its profile, or name another workspace policy")
                 if (recipe[2], recipe[6], recipe.get(7)) != (reg[4], reg[8], reg.get(7)):
                     raise ValueError("the recipe is not the one registered")
             if reg[8] in self.held:
                 env = decode(self.held[reg[8]])
-                shape(env, {1: lambda x: x == 1, 3: listed(mapped({1: text, 2: text}))}, {2: nonce})
-                names = [v[1] for v in env[3]]
+                shape(env, {1: lambda x: x == 1, 3: listed(mapped({1: text, 2: text}))},
+                      {2: nonce, 4: some(listed(mapped({1: text, 2: digest})))})
+                if (4 in env) != (10 in reg) or env[3] and 4 in env:
+                    raise ValueError("the environment holds values and commitments, or nothing says what opens them")
+                names = [v[1] for v in env.get(4, env[3])]
+                salts = self.opens(reg[10])[0] if 10 in reg else None
+                if salts is not None and [v[1] for v in decode(salts)] != names:
+                    raise ValueError("the salts are not of the environment's entries")
                 if names != sorted(set(names)) or recipe is not None and recipe.get(9) != env.get(2):
                     raise ValueError("the environment is not the recipe's")
 
@@ -927,7 +936,9 @@ class Bundle:
                     if b is None:
                         continue
                     manifest = decode(b)
-                    if sha256(b) != e.data[1] or len(manifest[1]) != e.data[2] or sum(f[2] for f in manifest[1]) != e.data[3]:
+                    # Of a workspace's entries [path, type, mode, size, content] files alone have a size.
+                    total = lambda m: sum(f[3] if f[1] == 1 else 0 for f in m[1]) if m[0] == "baildock.workspace.v1" else sum(f[2] for f in m[1])
+                    if sha256(b) != e.data[1] or len(manifest[1]) != e.data[2] or total(manifest) != e.data[3]:
                         raise ValueError("the manifest is not the one bound")
                 elif e.type == "OutputCaptured":
                     for s in (e.data[2], e.data[3]):

@@ -14,6 +14,7 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/journal"
+	"github.com/baildock/baildock/executor/canary"
 	"github.com/baildock/baildock/executor/source"
 	"github.com/baildock/baildock/projections"
 )
@@ -152,6 +153,10 @@ func (p *program) changeContext(c *cli.Context) error {
 // requirementFlags reads which evidence a context asks for.
 func requirementFlags(c *cli.Context) (journal.Requirement, error) {
 	r := journal.Requirement{AllowPaths: c.StringSlice("allow-path"), RequireQualified: c.Bool("require-qualified")}
+	if r.RequireQualified {
+		corpus := canary.Corpus()
+		r.Corpus = &corpus
+	}
 	for _, g := range r.AllowPaths {
 		if err := evidence.CheckGlob(g); err != nil {
 			return r, usage("--allow-path: %w", err)

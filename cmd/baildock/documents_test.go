@@ -44,6 +44,7 @@ var documentOf = map[string]string{
 	"checkpoint verify": "checkpoint-verify", "checkpoint cosigner": "cosigner",
 	"key generate": "key", "key import": "key", "key add": "key-change", "key retire": "key-change", "key public": "key-public", "key list": "keys",
 	"image make": "image", "image canary": "image", "image list": "images",
+	"canary list":  "canaries",
 	"recipe check": "recipe-check", "recipe digest": "recipe-check", "recipe new": "recipe-check",
 	"source digest": "source-digest",
 	"ledger copy":   "ledger-copy",

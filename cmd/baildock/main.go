@@ -108,6 +108,7 @@ func (p *program) verbs() []*cli.Command {
 		inspectCommand(p),
 		keyCommand(p),
 		imageCommand(p),
+		canaryCommand(p),
 		recipeCommand(p),
 		sourceCommand(p),
 		schemaCommand(p),
@@ -117,6 +118,7 @@ func (p *program) verbs() []*cli.Command {
 		watchdogCommand(p),
 		probeCommand(p),
 		preflightSelfCommand(p),
+		canarySelfCommand(p),
 	}
 }
 

@@ -63,7 +63,7 @@ func scripts(t *testing.T, dir string, atLeast int, setup func(*testscript.Env) 
 
 // TestScripts shows what each verb does and refuses without a daemon.
 func TestScripts(t *testing.T) {
-	scripts(t, "testdata", 12, nil, "contained-run", "append", "attempt", "attempts", "audit", "change", "checkpoint", "checkpoint-verify", "cosigner", "error",
+	scripts(t, "testdata", 12, nil, "contained-run", "append", "attempt", "attempts", "audit", "canaries", "change", "checkpoint", "checkpoint-verify", "cosigner", "error",
 		"event", "export", "init", "inspect", "key", "key-change", "key-public", "keys", "policy", "recipe-check", "recipe-file", "replay", "report",
 		"request", "rows", "schemas", "source-digest", "supervise", "verify", "version", "why")
 }

@@ -56,6 +56,7 @@ var mayImport = map[string][]string{
 
 	"executor":            {"evidence", "evidence/redact"},
 	"executor/daemontest": {"testify"},
+	"executor/canary":     {"evidence", "x/sys"},
 	"executor/config":     {"evidence", "evidence/redact", "yaml"},
 	"executor/drivertest": {"executor", "evidence", "testify"},
 	"executor/docker":     {"executor", "evidence", "docker", "reference", "x/sys"},

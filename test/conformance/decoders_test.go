@@ -51,6 +51,7 @@ var decoders = [][3]string{
 	{"export/verify", "ParseTrust", "FuzzParsePolicy"},
 	{"export", "ParseBundleKey", "FuzzKeys"},
 	{"export", "ParseCheckpointKey", "FuzzKeys"},
+	{"executor/canary", "ParseReport", "FuzzParseReport"},
 	{"executor/config", "Load", "FuzzLoad"},
 	{"executor/docker", "parseInspection", "FuzzCompare"},
 	{"cmd/baildock", "loadRecipe", "FuzzLoadRecipe"},

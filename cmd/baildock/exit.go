@@ -122,7 +122,7 @@ func classify(err error) *failure {
 	case errors.As(err, &image):
 		return fail(exitUsage, string(image.Code), "%v", err)
 	case errors.As(err, &absent):
-		return fail(exitUsage, string(absent.Kind)+"_not_found", "%v", err).hint("baildock query attempts lists what is here")
+		return notFound(absent, err)
 	case errors.As(err, &taken):
 		return fail(exitConflict, "attempt_taken", "%v", err).hint("choose another attempt ID")
 	case errors.As(err, &stale):
@@ -153,6 +153,20 @@ func classify(err error) *failure {
 		return fail(exitInternal, codeInternal, "%v", err).hint("check the owner and mode of that file")
 	}
 	return fail(exitInternal, codeInternal, "%v", err)
+}
+
+// notFound points to the verb that lists the kind of thing that isn't there, or makes it where none does.
+func notFound(absent *journal.NotFoundError, err error) *failure {
+	f := fail(exitUsage, string(absent.Kind)+"_not_found", "%v", err)
+	switch absent.Kind {
+	case journal.KindAttempt:
+		return f.hint("baildock query attempts lists what is here")
+	case journal.KindChange:
+		return f.hint("baildock change list lists what is here")
+	case journal.KindPolicy:
+		return f.hint("baildock policy advance %s opens it", absent.ID)
+	}
+	return f
 }
 
 // exit prints what there is to say about the end and returns the exit code.

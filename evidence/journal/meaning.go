@@ -205,6 +205,11 @@ func (m *Meaning) visitChange(e ledger.Event, p evidence.Payload) error {
 		c.since = append(c.since, contextSince{stream: uint64(e.Version)})
 	case evidence.ContextSet:
 		policy := m.policies[PolicyStream(p.Context.Policy)]
+		// A policy this version reads only in part may have come further than it can tell.
+		if _, newer := m.unread[PolicyStream(p.Context.Policy)]; newer && (policy == nil || p.Context.Epoch > policy.fold.Epoch) {
+			m.carry(e, evidence.SchemaVersion)
+			return nil
+		}
 		if policy == nil || policy.fold.Epoch == 0 {
 			return bad(e, "policy", "one that exists", string(p.Context.Policy))
 		}

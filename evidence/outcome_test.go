@@ -145,7 +145,7 @@ func TestPrecedenceOfEveryPair(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d ordered pairs of %d causes", pairs, len(table))
+	t.Logf("count: %d ordered pairs of %d causes", pairs, len(table))
 	require.Greater(t, pairs, 900)
 }
 

@@ -161,7 +161,7 @@ func TestWritablePaths(t *testing.T) {
 		require.ErrorContains(t, tc.paths.Validate(), tc.want, "%q", tc.paths)
 		bad++
 	}
-	t.Logf("%d lists of writable paths refused", bad)
+	t.Logf("count: %d lists of writable paths refused", bad)
 
 	changed := Mutations{
 		{Path: "out", Kind: MutationModified, Before: stateDir(0o755), After: stateDir(0o700)},

@@ -87,7 +87,7 @@ func TestDiagnosticsHoldNothingPrivate(t *testing.T) {
 		}
 		require.False(t, strings.ContainsFunc(out, func(r rune) bool { return r < ' ' || r > '~' }), "%q", out)
 	}
-	t.Logf("%d secrets planted in 1000 texts", planted)
+	t.Logf("count: %d secrets planted in 1000 texts", planted)
 	require.Equal(t, 4000, planted)
 }
 

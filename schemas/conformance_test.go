@@ -89,7 +89,7 @@ func TestGoldenVectors(t *testing.T) {
 		require.NoError(t, g.check(t, "bundle", b), v.Name)
 		good++
 	}
-	t.Logf("%d vectors are what the CDDL says, %d are refused, %d values are out of a range it doesn't say", good, bad, unseen)
+	t.Logf("count: %d vectors are what the CDDL says, %d are refused, %d values are out of a range it doesn't say", good, bad, unseen)
 	require.Greater(t, good, 80)
 	require.Greater(t, bad, 900)
 	require.Less(t, unseen, 100)

@@ -176,7 +176,7 @@ func holdDocuments(t *testing.T, names ...string) string {
 		for _, name := range names {
 			require.True(t, seen[name], "no script printed a document of schema %s", name)
 		}
-		t.Logf("%d documents held, of schemas %v", len(found), slices.Sorted(maps.Keys(seen)))
+		t.Logf("count: %d documents held, of schemas %v", len(found), slices.Sorted(maps.Keys(seen)))
 	})
 	return dir
 }

@@ -170,7 +170,7 @@ func TestAnyChunking(t *testing.T) {
 	}
 	require.Greater(t, redacted, 300)
 	require.Greater(t, compared, 80)
-	t.Logf("%d texts with secrets, %d compared with the slow reading", redacted, compared)
+	t.Logf("count: %d texts with secrets, %d compared with the slow reading", redacted, compared)
 }
 
 // printedFree reports whether no base64 or hexadecimal form is in the text.

@@ -120,7 +120,7 @@ func TestEveryFormGoes(t *testing.T) {
 		}
 	}
 	require.Greater(t, count, 5000)
-	t.Logf("%d placed forms", count)
+	t.Logf("count: %d placed forms", count)
 }
 
 func push(r *Redactor, text []byte, size int) []byte {

@@ -140,7 +140,7 @@ func TestBadFiles(t *testing.T) {
 	}
 	require.Greater(t, len(files), 200)
 	require.Equal(t, unsaid, slices.Sorted(maps.Keys(beyond)))
-	t.Logf("%d bad files; beyond the schema: %v", len(files), beyond)
+	t.Logf("count: %d bad files; beyond the schema: %v", len(files), beyond)
 }
 
 // req L1, req L6: every good file is accepted by both, and what is printed of it is read as the same.
@@ -177,7 +177,7 @@ func TestGoodFiles(t *testing.T) {
 		require.True(t, Detect(b), name)
 	}
 	require.GreaterOrEqual(t, len(names), 10)
-	t.Logf("%d good files", len(names))
+	t.Logf("count: %d good files", len(names))
 }
 
 // The page lists exactly the rules that the schema can't state.

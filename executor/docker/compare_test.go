@@ -228,7 +228,7 @@ func TestCompareEveryMutation(t *testing.T) {
 			require.Greater(t, caught, 1500)
 			require.LessOrEqual(t, allowed["HostConfig.MaskedPaths"], 6)
 			require.Equal(t, 3, allowed["NetworkSettings.Networks"]) // to {} and to two with an unheard-of zero
-			t.Logf("%s: %d mutants caught; allowed under %v", file, caught, slices.Sorted(maps.Keys(allowed)))
+			t.Logf("count: %d mutants of %s caught; allowed under %v", caught, file, slices.Sorted(maps.Keys(allowed)))
 		})
 	}
 }

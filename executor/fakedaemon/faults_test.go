@@ -21,7 +21,7 @@ const cells = 594
 // client, and wants the fault's own sign: in the answer, in the daemon, or both.
 func TestEveryCell(t *testing.T) {
 	all := fakedaemon.Cells()
-	t.Logf("%d cells", len(all))
+	t.Logf("count: %d cells", len(all))
 	require.Equal(t, cells, len(all))
 	kinds := map[fakedaemon.FaultKind]int{}
 	for _, f := range all {

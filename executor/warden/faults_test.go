@@ -93,7 +93,7 @@ func TestOneFaultAnywhere(t *testing.T) {
 		}()
 	}
 	all.Wait()
-	t.Logf("%d faults: %v", len(cells), outcomes.seen)
+	t.Logf("count: %d faults: %v", len(cells), outcomes.seen)
 	require.Positive(t, outcomes.seen[evidence.OutcomeSuccess])
 	require.Positive(t, outcomes.seen[evidence.OutcomeIncomplete])
 	require.Positive(t, outcomes.seen[evidence.OutcomeUnavailable])

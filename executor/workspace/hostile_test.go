@@ -202,7 +202,7 @@ func TestHostileSources(t *testing.T) {
 			requireEmpty(t, parent)
 		})
 	}
-	t.Logf("hostile sources: %d cases, %d refused", len(corpus), refusals)
+	t.Logf("count: %d hostile sources, %d refused", len(corpus), refusals)
 	require.Greater(t, len(corpus), 50)
 	require.Greater(t, refusals, 20)
 }
@@ -232,7 +232,7 @@ func TestHostileWorkspaces(t *testing.T) {
 			requireEmpty(t, parent)
 		})
 	}
-	t.Logf("hostile workspaces: %d cases, %d refused", len(corpus), refusals)
+	t.Logf("count: %d hostile workspaces, %d refused", len(corpus), refusals)
 	require.Greater(t, refusals, 30)
 }
 

@@ -167,7 +167,7 @@ func TestSourceSwappedWhileCopied(t *testing.T) {
 			})
 		}
 	}
-	t.Logf("swapped while copied: %d cases", n)
+	t.Logf("count: %d swaps while a tree is copied", n)
 	require.Equal(t, 3*len(races), n)
 }
 
@@ -187,7 +187,7 @@ func TestWorkspaceSwappedWhileCaptured(t *testing.T) {
 			os.Remove(filepath.Join(filepath.Dir(w.Dir), "second"))
 		})
 	}
-	t.Logf("swapped while captured: %d cases", n)
+	t.Logf("count: %d swaps while a tree is captured", n)
 	require.Equal(t, len(races), n)
 }
 

@@ -130,7 +130,7 @@ func TestHostileCorpus(t *testing.T) {
 			t.Errorf("%s: %v failed, expected one of %v: %s", a.name, failed, a.checks, r.Check(failed[0]).Detail)
 		}
 	}
-	t.Logf("%d attacks refused", len(c.attacks))
+	t.Logf("count: %d attacks refused", len(c.attacks))
 	require.GreaterOrEqual(t, len(c.attacks), 150)
 	if *corpusDir != "" {
 		c.write(*corpusDir)

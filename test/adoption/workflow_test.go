@@ -175,7 +175,7 @@ func TestWorkflowForm(t *testing.T) {
 		got := problems([]byte(strings.Replace(good, c[0], c[1], 1)))
 		require.Contains(t, strings.Join(got, "\n"), c[2], "%q for %q", c[1], c[0])
 	}
-	t.Logf("workflow: %d changes noticed", len(changes))
+	t.Logf("count: %d changes of a workflow noticed", len(changes))
 	require.GreaterOrEqual(t, len(changes), 30)
 }
 

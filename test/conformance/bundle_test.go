@@ -155,7 +155,7 @@ func hostile(t *testing.T, pubs trusts) []vector {
 		}
 		out = append(out, vector{Name: "attack: " + field[4], Class: invalid, Kind: field[1], Input: in})
 	}
-	t.Logf("%d attacks taken over, %d left in the corpus for their size", len(out), skipped)
+	t.Logf("count: %d attacks taken over, %d left in the corpus for their size", len(out), skipped)
 	return out
 }
 

@@ -134,6 +134,6 @@ func TestEveryDecoderIsFuzzed(t *testing.T) {
 	for _, n := range targets {
 		seeds += n
 	}
-	t.Logf("%d decoders, %d fuzz targets, at least %d seeds and seed tables", len(decoders), len(targets), seeds)
+	t.Logf("count: %d decoders, %d fuzz targets, at least %d seeds and seed tables", len(decoders), len(targets), seeds)
 	require.GreaterOrEqual(t, len(targets), 35)
 }

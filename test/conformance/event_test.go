@@ -147,5 +147,5 @@ func TestEveryEventType(t *testing.T) {
 		require.Positive(t, seen[typ][accept], "type %s has no vector; run: BAILDOCK_UPDATE=1 BAILDOCK_VECTORS=events go test ./test/conformance", typ)
 		require.Greater(t, seen[typ][refuse], 3, "type %s has no refused vectors; run: BAILDOCK_UPDATE=1 BAILDOCK_VECTORS=events go test ./test/conformance", typ)
 	}
-	t.Logf("%d event types", len(types))
+	t.Logf("count: %d event types", len(types))
 }

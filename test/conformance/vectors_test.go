@@ -72,10 +72,10 @@ func TestVectors(t *testing.T) {
 				}
 			}
 			total += len(d.Vectors)
-			t.Logf("%d vectors: %v", len(d.Vectors), classes)
+			t.Logf("count: %d vectors: %v", len(d.Vectors), classes)
 		})
 	}
-	t.Logf("%d vectors in all", total)
+	t.Logf("count: %d vectors in all", total)
 	require.Greater(t, total, 1000)
 	files, err := filepath.Glob(filepath.Join("vectors", "*.json"))
 	require.NoError(t, err)

@@ -201,7 +201,7 @@ func TestLiveCrashMatrix(t *testing.T) {
 	for _, id := range ids {
 		require.Empty(t, s.ours(t, id))
 	}
-	t.Logf("%d deaths (%d points of %d, %d random); %s", len(all), named, len(points), random, &sum)
+	t.Logf("count: %d deaths (%d points of %d, %d random); %s", len(all), named, len(points), random, &sum)
 	require.Equal(t, len(all), sum.n)
 	require.GreaterOrEqual(t, len(all), len(deadly)+6)
 }

@@ -211,7 +211,7 @@ func TestCrashMatrix(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d deaths (%d points, %d random); %s", len(all), points, random, &sum)
+	t.Logf("count: %d deaths (%d points, %d random); %s", len(all), points, random, &sum)
 	require.Equal(t, len(all), sum.n)
 	require.Greater(t, points, 60)
 }

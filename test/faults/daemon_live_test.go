@@ -53,7 +53,7 @@ func TestLiveDaemonDies(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d deaths of a daemon", n)
+	t.Logf("count: %d deaths of a daemon", n)
 	require.Equal(t, 6, n)
 }
 

@@ -251,7 +251,7 @@ func TestRaces(t *testing.T) {
 			for range random {
 				sum.add(r.play(t, chance(draw)))
 			}
-			t.Logf("%d orders (bound %d), %d random; %s", len(played), r.bound[form], random, &sum)
+			t.Logf("count: %d orders (bound %d), %d random; %s", len(played), r.bound[form], random, &sum)
 			require.Equal(t, len(played)+random, sum.n)
 		})
 	}

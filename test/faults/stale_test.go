@@ -63,7 +63,7 @@ func TestStaleRunners(t *testing.T) {
 					require.False(t, late && i > 0 && end != "ok", "%v: nothing is begun after the first step", z.woken)
 				}
 			}
-			t.Logf("%d places; %s", places, &sum)
+			t.Logf("count: %d places; %s", places, &sum)
 			require.Greater(t, places, 25)
 		})
 	}

@@ -152,7 +152,7 @@ func TestFaultTable(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d cells; %s", len(all), &sum)
+	t.Logf("count: %d cells; %s", len(all), &sum)
 	require.Equal(t, len(all), sum.n)
 	require.Greater(t, len(all), 1000)
 	agents := 0
@@ -161,7 +161,7 @@ func TestFaultTable(t *testing.T) {
 			agents++
 		}
 	}
-	t.Logf("%d cells of an agent in a workspace", agents)
+	t.Logf("count: %d cells of an agent in a workspace", agents)
 	require.GreaterOrEqual(t, agents, 50)
 }
 

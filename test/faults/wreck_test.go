@@ -194,7 +194,7 @@ func TestRecoveryTable(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d cells; %s", len(all), &sum)
+	t.Logf("count: %d cells; %s", len(all), &sum)
 	require.Equal(t, len(all), sum.n)
 }
 

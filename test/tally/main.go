@@ -3,6 +3,9 @@
 //
 //	go test -json ./... | go run ./test/tally
 //
+// A test that counts its cases says so in a line that begins with "count: ", as t.Logf("count: %d
+// cells", n): that line is shown also of a test that passed.
+//
 // It exits 0 only if at least one test ran, all passed and none was skipped: a test that can't run
 // has to fail and say what is missing. Subtests count as tests.
 package main
@@ -13,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,6 +37,19 @@ type name struct{ pkg, test string }
 
 // maxLine bounds one line of the stream; the test runner splits output at newlines.
 const maxLine = 16 << 20
+
+// counted matches what a test logged as its count, behind the place that the testing package puts first.
+var counted = regexp.MustCompile(`^\s*\S+\.go:\d+: count: (\d.*)$`)
+
+// counts are the counts that a test logged; output comes in pieces that end with their lines.
+func counts(output []string) (all []string) {
+	for line := range strings.Lines(strings.Join(output, "")) {
+		if m := counted.FindStringSubmatch(strings.TrimRight(line, "\r\n")); m != nil {
+			all = append(all, m[1])
+		}
+	}
+	return all
+}
 
 func tally(in io.Reader, out io.Writer) int {
 	var (
@@ -58,6 +75,9 @@ func tally(in io.Reader, out io.Writer) int {
 		case "pass":
 			if e.Test != "" {
 				passed++
+				for _, line := range counts(said[at]) {
+					fmt.Fprintf(out, "count %s (%s)\n", line, e.Test)
+				}
 			} else {
 				fmt.Fprintf(out, "ok    %-60s %6.1fs\n", e.Package, e.Elapsed)
 			}

@@ -21,6 +21,10 @@ func TestTally(t *testing.T) {
 		{"fail shows its output", `{"Action":"output","Package":"p","Test":"T","Output":"why\n"}
 {"Action":"fail","Package":"p","Test":"T"}
 {"Action":"fail","Package":"p"}`, 1, "0 passed, 1 failed", "why"},
+		{"a count is shown of what passed", `{"Action":"output","Package":"p","Test":"T/a","Output":"    x_test.go:12: noise\n    x_test.go"}
+{"Action":"output","Package":"p","Test":"T/a","Output":":13: count: 12 cells; ok 12\n"}
+{"Action":"pass","Package":"p","Test":"T/a"}
+{"Action":"pass","Package":"p"}`, 0, "1 passed, 0 failed", "count 12 cells; ok 12 (T/a)\nok    p"},
 		{"build failure", `{"ImportPath":"p","Action":"build-output","Output":"no such thing\n"}
 {"Action":"pass","Package":"q","Test":"T"}
 {"Action":"fail","Package":"p"}`, 1, "1 passed, 0 failed", "no such thing"},

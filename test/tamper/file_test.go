@@ -113,7 +113,7 @@ func TestAuditOfADamagedFile(t *testing.T) {
 	}
 	require.Equal(t, fileFlips, found+unseen+absent)
 	require.Greater(t, found, fileFlips/2)
-	t.Logf("%d flipped bits of a file of %d bytes: %d found, %d in blobs said to be absent, %d without any effect", fileFlips, len(good), found, absent, unseen)
+	t.Logf("count: %d flipped bits of a file of %d bytes: %d found, %d in blobs said to be absent, %d without any effect", fileFlips, len(good), found, absent, unseen)
 }
 
 // tryAudit is audit of a file that may not even open.

@@ -318,5 +318,5 @@ func TestAuditFindsEveryEdit(t *testing.T) {
 	}
 	require.Equal(t, 31*roundsPerEdit, tried)
 	require.Equal(t, 3*roundsPerEdit, onlyKept)
-	t.Logf("%d edits of a ledger of %d events, each found at its place; %d of them only by a kept checkpoint", tried, a.size(), onlyKept)
+	t.Logf("count: %d edits of a ledger of %d events, each found at its place; %d of them only by a kept checkpoint", tried, a.size(), onlyKept)
 }

@@ -34,6 +34,7 @@ type UnconfirmedError struct {
 	Attempt    evidence.AttemptID
 	Generation uint64 // to retry at
 	Open       []evidence.Custody
+	Claimed    *evidence.AttemptClaimed // says on which host, from which home; nil: nobody claimed it, or the claim can't be read
 }
 
 func (e *UnconfirmedError) Error() string {
@@ -45,8 +46,8 @@ func (e *UnconfirmedError) Error() string {
 		}
 		codes = append(codes, fmt.Sprintf("container %s: %s", id, c.Unconfirmed))
 	}
-	return fmt.Sprintf("attempt %s is fenced, but its cleanup is unconfirmed (%s); it stays running: retry at generation %d",
-		e.Attempt, strings.Join(codes, ", "), e.Generation)
+	return fmt.Sprintf("attempt %s is fenced, but its cleanup is unconfirmed (%s); it was %s and stays running: retry at generation %d",
+		e.Attempt, strings.Join(codes, ", "), claimedFrom(e.Claimed), e.Generation)
 }
 
 // TooEarlyError says that custody may not be given up yet: no recovery before tried to close it.
@@ -190,7 +191,7 @@ func (c *recovery) end(progress executor.Progress) (Result, error) {
 	fold = c.appender.Attempt()
 	if open := fold.Custodies.Open(); len(open) > 0 {
 		if !c.req.Abandon {
-			return c.stand(), &UnconfirmedError{Attempt: c.req.Attempt, Generation: fold.Generation, Open: open}
+			return c.stand(), &UnconfirmedError{Attempt: c.req.Attempt, Generation: fold.Generation, Open: open, Claimed: fold.Claimed}
 		}
 		for _, custody := range open {
 			if err := c.rec.Record(c.life, evidence.CustodyAbandoned{Handle: custody.Handle}); err != nil {

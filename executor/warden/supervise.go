@@ -190,14 +190,19 @@ func said(res Result, err error) (Supervised, bool) {
 }
 
 func elsewhere(c *evidence.AttemptClaimed) Supervised {
+	return Supervised{Action: ActionElsewhere, Detail: claimedFrom(c)}
+}
+
+// claimedFrom says on which host and from which home an attempt was claimed.
+func claimedFrom(c *evidence.AttemptClaimed) string {
 	if c == nil {
-		return Supervised{Action: ActionElsewhere, Detail: "its claim can't be read by this version"}
+		return "claimed by what this version can't read"
 	}
 	machine := "a machine without an ID"
 	if c.Home.Machine != nil {
 		machine = "machine " + c.Home.Machine.String()
 	}
-	return Supervised{Action: ActionElsewhere, Detail: fmt.Sprintf("claimed from home %s (inode %d) on %s", c.Home.Home, c.Home.Inode, machine)}
+	return fmt.Sprintf("claimed from home %s (inode %d) on %s", c.Home.Home, c.Home.Inode, machine)
 }
 
 // take takes the lock of an attempt whose runner is dead. The lock is nil, without a reason, when its

@@ -55,6 +55,9 @@ func TestSupervise(t *testing.T) {
 		if at == taken {
 			require.Equal(t, ActionUnconfirmed, met[h.id].Action)
 			require.EqualValues(t, 2, met[h.id].Generation)
+			here, err := y.warden.Home.Identity()
+			require.NoError(t, err)
+			require.Contains(t, met[h.id].Detail, fmt.Sprintf("claimed from home %s (inode %d) on machine %s", here.Home, here.Inode, here.Machine))
 			continue
 		}
 		require.Equal(t, ActionRecovered, met[h.id].Action, "%s: %v", at, met[h.id])

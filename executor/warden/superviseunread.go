@@ -52,7 +52,7 @@ func (w *Warden) superviseUnread(ctx context.Context, id evidence.AttemptID, pat
 		return failed(err)
 	}
 	if open := k.Custodies().Open(); len(open) > 0 {
-		u := &UnconfirmedError{Attempt: id, Generation: k.Generation(), Open: open}
+		u := &UnconfirmedError{Attempt: id, Generation: k.Generation(), Open: open, Claimed: k.Claimed()}
 		return Supervised{Action: ActionUnconfirmed, Detail: u.Error(), Generation: k.Generation()}, true
 	}
 	return Supervised{Action: ActionRemoved, Generation: k.Generation(),

@@ -69,6 +69,21 @@ func fakeScripts(t *testing.T, dir string, atLeast int, and func(*testscript.Env
 	require.Empty(t, daemon.Containers(), "every container was removed")
 }
 
+// req G6: custody that nothing can close is given up by an operator, once a recovery has tried. The daemon takes
+// no create, so that nobody can rule out that it comes yet.
+func TestAbandonScripts(t *testing.T) {
+	daemon := fakedaemon.Start(t, fakedaemon.Options{Engine: fakedaemon.Engine27()})
+	id, err := daemon.AddImage(fakedaemon.Image{Name: "tool:1"})
+	require.NoError(t, err)
+	daemon.Fault(fakedaemon.Fault{Call: fakedaemon.CallCreate, Times: fakedaemon.Always, Effect: fakedaemon.DropBefore{}})
+	scripts(t, filepath.Join("testdata", "abandoned"), 1, func(e *testscript.Env) error {
+		e.Setenv("SOCKET", daemon.Socket)
+		e.Setenv("IMAGE", id)
+		return nil
+	}, "attempt", "supervise")
+	require.Empty(t, daemon.Containers())
+}
+
 // TestStrayScripts shows what a supervisor says of a container that somebody else made with our labels,
 // which is still there at the end.
 func TestStrayScripts(t *testing.T) {

@@ -233,7 +233,7 @@ func TestRaces(t *testing.T) {
 		random, form = 400, 1
 	}
 	seed := seeded(t)
-	for i, r := range slices.Concat(races, claimRaces) {
+	for i, r := range slices.Concat(races, claimRaces, superviseRaces) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			var sum tally

@@ -23,5 +23,6 @@
 // which somebody is interrupted at most so many times (orders_test.go): the bound stands at each race.
 //
 // The short forms run with `go test`; BAILDOCK_FULL=1 runs every cell. Each test prints how many
-// cells it ran and asserts the number, and each random one its seed, which BAILDOCK_SEED repeats.
+// cells it ran, in a line that begins with "count: " and is shown by `make test`, and asserts the number against
+// one counted apart from what was broken; each random one prints its seed, which BAILDOCK_SEED repeats.
 package faults

@@ -151,7 +151,8 @@ func (c ledgerCell) String() string {
 	return name
 }
 
-func ledgerCells(t *testing.T, c scene) []ledgerCell {
+// ledgerCells is every sick write of a scene. want is their number, counted apart.
+func ledgerCells(t *testing.T, c scene) (all []ledgerCell, want int) {
 	var well sick
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, c)
@@ -163,7 +164,6 @@ func ledgerCells(t *testing.T, c scene) []ledgerCell {
 	})
 	require.Positive(t, well.appends)
 	require.Positive(t, well.puts)
-	var all []ledgerCell
 	for _, a := range ails {
 		of := well.appends
 		if a == noBlob {
@@ -176,7 +176,7 @@ func ledgerCells(t *testing.T, c scene) []ledgerCell {
 			}
 		}
 	}
-	return all
+	return all, ailing(well.appends) + 2*(well.puts+1) // each blob, and one more
 }
 
 // TestLedgerTable makes every write of every scene fail in every way.
@@ -185,9 +185,12 @@ func ledgerCells(t *testing.T, c scene) []ledgerCell {
 func TestLedgerTable(t *testing.T) {
 	var sum tally
 	var all []ledgerCell
+	want := 0
 	for _, c := range scenes {
-		all = append(all, ledgerCells(t, c)...)
+		some, n := ledgerCells(t, c)
+		all, want = append(all, some...), want+n
 	}
+	counted(t, all, want, 2_900)
 	all = sample(all, 5, func(c ledgerCell) bool { return c.name == "good" })
 	t.Run("cells", func(t *testing.T) {
 		for _, c := range all {

@@ -85,7 +85,8 @@ func (c recoverCell) String() string {
 
 var fencers = []evidence.FencedBy{evidence.FencedByCancel, evidence.FencedByRecover, evidence.FencedBySupervise}
 
-func recoverCells(t *testing.T, w wreck) []recoverCell {
+// recoverCells is everything that can break in a recovery of a wreck. want is its number, counted apart.
+func recoverCells(t *testing.T, w wreck) (all []recoverCell, want int) {
 	calls := map[fakedaemon.Call]int{}
 	var well sick
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +102,6 @@ func recoverCells(t *testing.T, w wreck) []recoverCell {
 		}
 		settle()
 	})
-	var all []recoverCell
 	by := func() evidence.FencedBy { return fencers[len(all)%len(fencers)] }
 	if len(calls) > 0 {
 		for _, led := range []fakedaemon.Call{fakedaemon.CallInspect, fakedaemon.CallRemove} {
@@ -113,10 +113,12 @@ func recoverCells(t *testing.T, w wreck) []recoverCell {
 			for n := range calls[call] {
 				f.Nth = n + 1
 				for _, times := range []int{1, fakedaemon.Always} {
-					if f.Effect.Kind() != fakedaemon.KindFlip {
-						f.Times = times
-					}
 					one := f
+					if f.Effect.Kind() == fakedaemon.KindFlip && times == fakedaemon.Always {
+						break
+					} else if f.Effect.Kind() != fakedaemon.KindFlip {
+						one.Times = times
+					}
 					all = append(all, recoverCell{wreck: w, by: by(), fault: &one})
 				}
 			}
@@ -127,10 +129,13 @@ func recoverCells(t *testing.T, w wreck) []recoverCell {
 			if a == noBlob {
 				break // a recovery keeps words only; TestLedgerTable breaks blobs
 			}
-			all = append(all, recoverCell{wreck: w, by: by(), ail: a, nth: n + 1}, recoverCell{wreck: w, by: by(), ail: a, nth: n + 1, lasts: a != conflict && a != fenced})
+			all = append(all, recoverCell{wreck: w, by: by(), ail: a, nth: n + 1})
+			if a != conflict && a != fenced {
+				all = append(all, recoverCell{wreck: w, by: by(), ail: a, nth: n + 1, lasts: true})
+			}
 		}
 	}
-	return all
+	return all, ways(calls) + ailing(well.appends)
 }
 
 // recover ends attempt one in place of its runner.
@@ -148,9 +153,12 @@ func (s *site) recover(t testing.TB, by evidence.FencedBy) (warden.Result, error
 func TestRecoveryTable(t *testing.T) {
 	var sum tally
 	var all []recoverCell
+	want := 0
 	for _, w := range wrecks {
-		all = append(all, recoverCells(t, w)...)
+		some, n := recoverCells(t, w)
+		all, want = append(all, some...), want+n
 	}
+	counted(t, all, want, 4_500)
 	all = sample(all, 9, func(recoverCell) bool { return false })
 	t.Run("cells", func(t *testing.T) {
 		for _, c := range all {

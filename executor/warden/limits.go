@@ -68,9 +68,9 @@ const (
 	fencedPatience = 5 * time.Second
 	fencedPause    = 20 * time.Millisecond
 
-	// workspaceAllowance is what preparing, capturing and removing the largest workspace may take beside
-	// the rest.
-	workspaceAllowance = 5*time.Minute + captureBound + 2*time.Minute
+	// workspaceAllowance is what a preflight's probe, and preparing, capturing and removing the largest
+	// workspace may take beside the rest.
+	workspaceAllowance = probeWall + executor.Allowance + 5*time.Minute + captureBound + 2*time.Minute
 	// captureBound is how long what an agent changed may be looked for: a gigabyte is read twice.
 	captureBound = 5 * time.Minute
 	// maxDiff is the diff kept of a run; the whole of it is in the patch that a person asks for.

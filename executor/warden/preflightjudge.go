@@ -230,7 +230,7 @@ func (t *trial) ran() (evidence.PreflightResult, string, string) {
 // judgeReport judges what the probe said of itself.
 func (t *trial) judgeReport(f *executor.Findings) {
 	out, _ := last[evidence.OutputCaptured](t.rec)
-	r, err := parseSelf(t.rec.blobs[out.Stdout.Bytes.Salted])
+	r, err := parseSelf(t.rec.kept(out.Stdout.Bytes))
 	if err != nil {
 		for _, check := range []string{CheckFilesystem, CheckIdentity, CheckMarker, CheckRoutes} {
 			f.Add(check, evidence.PreflightUnavailable, CodeReport, err.Error())

@@ -51,17 +51,31 @@ func (m *memo) Keep(_ context.Context, ws ...evidence.Withholdable) error {
 	return nil
 }
 
+// kept is what was kept under a reference.
+func (m *memo) kept(ref evidence.BlobRef) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.blobs[ref.Salted]
+}
+
 // text is what was kept under a reference; empty without one.
 func (m *memo) text(ref *evidence.BlobRef) string {
 	if ref == nil {
 		return ""
 	}
-	return string(m.blobs[ref.Salted])
+	return string(m.kept(*ref))
+}
+
+// recorded is a copy of the events: a recorder that stalled may still be given one.
+func (m *memo) recorded() []evidence.Payload {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.events)
 }
 
 // last is the newest event of a type; false: there is none.
 func last[T evidence.Payload](m *memo) (T, bool) {
-	for _, e := range slices.Backward(m.events) {
+	for _, e := range slices.Backward(m.recorded()) {
 		if t, ok := e.(T); ok {
 			return t, true
 		}
@@ -72,7 +86,7 @@ func last[T evidence.Payload](m *memo) (T, bool) {
 
 // observed is the observation of the daemon at one point; false: there is none.
 func (m *memo) observed(at evidence.ObservationPoint) (evidence.RuntimeObserved, bool) {
-	for _, e := range m.events {
+	for _, e := range m.recorded() {
 		if o, ok := e.(evidence.RuntimeObserved); ok && o.Point == at {
 			return o, true
 		}

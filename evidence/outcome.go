@@ -50,7 +50,7 @@ var causes = []Cause{
 	{"runtime_changed_before_start", OutcomeUnavailable, 4, "the daemon before start is not the one before create", func(a *Attempt) bool { return a.BeforeStart != nil && !a.sameRuntime(a.BeforeStart) }},
 	{"isolation_refused", OutcomeUnavailable, 4, "a control of the created container differs, is missing or can't be read", func(a *Attempt) bool { return a.Isolation != nil && !a.Isolation.holds(a.Registered.Table) }},
 	{"start_failed", OutcomeIncomplete, 5, "the daemon could not start the command", func(a *Attempt) bool { return a.Run.StartFailed != nil }},
-	{"not_started", OutcomeIncomplete, 5, "the command was not started", func(a *Attempt) bool { return !a.Run.Started }},
+	{"not_started", OutcomeIncomplete, 5, "the command was not started, as far as is recorded", (*Attempt).notStarted},
 	{"interfered", OutcomeIncomplete, 5, "somebody else acted on the container, or it changed after it was inspected", func(a *Attempt) bool { return a.Run.Exited != nil && len(a.Run.Exited.Interference) > 0 }},
 	{"kernel_unequal", OutcomeIncomplete, 5, "the kernel showed a control other than expected", (*Attempt).kernelUnequal},
 	{"timeout", OutcomeTimedOut, 5, "the command exceeded its wall time", func(a *Attempt) bool { return a.stopCause() == StopTimeout }},
@@ -156,6 +156,12 @@ func (a *Attempt) captureIncomplete() bool {
 		return a.Run.Started
 	}
 	return a.Run.Output.incomplete()
+}
+
+// notStarted doesn't hold once a failed start was followed by an observed end: then it may have run,
+// and start_failed says all that is known. An exit without any word of the start stays a cause.
+func (a *Attempt) notStarted() bool {
+	return !a.Run.Started && (a.Run.StartFailed == nil || a.Run.Exited == nil)
 }
 
 func (a *Attempt) snapshotLeft() bool {

@@ -3,6 +3,7 @@ package evidence_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -242,4 +243,25 @@ func TestFormatNamesEveryCauseAndEvent(t *testing.T) {
 		seen++
 	}
 	require.Greater(t, seen, 20)
+}
+
+// req F3: after a failed start, an observed end means that the command may have run; an exit alone
+// leaves open whether there ever was a start, and can't be a success.
+func TestNotStarted(t *testing.T) {
+	failed := &evidence.StartFailed{Code: "start_unanswered"}
+	for _, c := range []struct {
+		failed *evidence.StartFailed
+		exited bool
+		want   bool
+	}{{nil, false, true}, {nil, true, true}, {failed, false, true}, {failed, true, false}} {
+		a, err := evidence.Fold(evidencetest.Success().Events()...)
+		require.NoError(t, err)
+		a.Run.Started, a.Run.StartFailed = false, c.failed
+		if !c.exited {
+			a.Run.Exited = nil
+		}
+		v := evidence.VerdictOf(&a)
+		require.Equal(t, evidence.OutcomeIncomplete, v.Outcome)
+		require.Equal(t, c.want, slices.Contains(v.Causes, "not_started"), v.Causes)
+	}
 }

@@ -27,6 +27,7 @@ type capture struct {
 	ended   bool  // end-of-stream on both
 	err     error // why the streams broke
 	frozen  bool  // nothing is taken any more
+	any     bool  // a byte arrived, whatever the redactors made of it
 }
 
 // stream is one captured stream.
@@ -77,6 +78,7 @@ func (c *capture) take(chunk Chunk) {
 	if c.frozen || len(chunk.Bytes) == 0 {
 		return
 	}
+	c.any = true
 	i := 0
 	if chunk.Stderr {
 		i = 1
@@ -121,6 +123,13 @@ func (c *capture) over() bool {
 	default:
 		return false
 	}
+}
+
+// arrived reports whether anything arrived at all.
+func (c *capture) arrived() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.any
 }
 
 // failure is why the streams broke before their end, nil while they didn't.

@@ -51,7 +51,7 @@ func (r *run) closing() *closing {
 	return &closing{
 		driver: r.Driver, life: r.life, ledger: r.ledger, progress: r.Progress, detail: r.detail,
 		handle: r.plan.Handle, request: r.plan.Request, daemon: r.premises.runtime.Identity.Daemon, id: r.custody.id,
-		recorded: r.custody.recorded, last: r.custody.last, killed: r.halt.killed,
+		recorded: r.custody.recorded, last: r.custody.last, killed: r.halt.killed, unsure: r.course.unsure,
 		departed: func() error {
 			if r.harness.guard == nil {
 				return nil

@@ -42,6 +42,7 @@ type closing struct {
 	recorded bool         // the ID is on record
 	last     *Inspection  // the newest; nil: none was made
 	killed   bool         // we killed it
+	unsure   bool         // it may have run although it is shown as never started
 	orphaned bool         // its runner is gone, so that its exit may have been its watchdog's doing
 	departed func() error // called beside the record of a confirmed removal; may be nil
 	errs     []error      // what could not be recorded
@@ -252,7 +253,7 @@ func (c *closing) judge(d departure) (state evidence.CleanupState, gone bool) {
 	switch { // req E6
 	case d.already:
 		return evidence.CleanupAbsent, true
-	case c.last == nil || c.last.Status == statusCreated:
+	case c.last == nil || c.last.Status == statusCreated && !c.unsure:
 		return evidence.CleanupRemoved, true
 	case c.killed || c.last.Running || c.orphaned && c.last.ExitCode == exitKilled:
 		return evidence.CleanupForceKilled, true

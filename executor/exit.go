@@ -50,6 +50,9 @@ func (r *run) conclude(context.Context) error {
 	}
 
 	output, kept := r.beside.capture.result(r.plan.Handle)
+	if r.course.unsure && e.Status != statusExited && !output.Incomplete {
+		output.Incomplete, output.Code = true, "exit_not_seen" // a daemon that died ends its streams too
+	}
 	err = r.ledger.keep(kept...)
 	if err == nil {
 		err = r.ledger.record(e, output)

@@ -14,6 +14,7 @@ import (
 type course struct {
 	ordered bool // its start was ordered
 	over    bool // nothing of it runs any more, or it never did
+	unsure  bool // its start failed without proof that it never ran
 	started time.Time
 	exited  time.Time
 	exit    *Exit // what the wait returned
@@ -181,20 +182,14 @@ func (r *run) drain(ctx context.Context, lapse <-chan time.Time) {
 	}
 }
 
-// startFailed records a start that the daemon refused or left unanswered. An unanswered one may
-// have happened, and one refused because the container ran already is somebody else's: it is
-// killed, and observed if it ran.
+// startFailed records a start that the daemon refused or left unanswered. Whatever it answered, the
+// command may run: it is killed at once, and observed unless there is proof that it never ran.
 func (r *run) startFailed(err error) error {
-	e := evidence.StartFailed{Handle: r.plan.Handle, Code: "start_error"}
-	var f *Fault
-	answered := errors.As(err, &f) && f.Answered
-	switch {
-	case answered && f.Status == http.StatusNotModified:
-		e.Code = "start_foreign"
+	e := evidence.StartFailed{Handle: r.plan.Handle, Code: startCode(err)}
+	if e.Code == startForeign {
 		r.watch.outrun()
-		r.kill()
-	case !answered && !errors.Is(err, ErrAbsent):
-		e.Code = "start_unanswered"
+	}
+	if !errors.Is(err, ErrAbsent) {
 		r.kill()
 	}
 	r.notePanic(err)
@@ -209,28 +204,54 @@ func (r *run) startFailed(err error) error {
 		}
 	}
 	in, err := r.Driver.Inspect(r.life, r.custody.id)
-	if err == nil && in.Status == statusCreated {
+	waiting := err == nil && in.Status == statusCreated
+	if waiting && e.Code == startError && !r.traces() {
 		r.custody.last, r.course.over = &in, true
-		return errEnded // it never ran: there is no exit and no output
+		return errEnded // refused, and it left no trace: there is no exit and no output
 	}
-	if errors.Is(err, ErrAbsent) {
-		r.course.over = true
-		return errEnded
-	}
+	r.course.unsure = true
 	r.course.exited = time.Now()
-	select {
-	case x, ok := <-r.harness.exits:
-		if ok {
-			r.course.exit = &x
+	if !waiting && !errors.Is(err, ErrAbsent) {
+		select {
+		case x, ok := <-r.harness.exits:
+			if ok {
+				r.course.exit = &x
+			}
+		case <-time.After(exitBound):
+			r.fault("exit_not_seen")
 		}
-	case <-time.After(exitBound):
-		r.fault("exit_not_seen")
+	} else if !r.traces() {
+		return nil // no output is under way
 	}
 	select {
 	case <-r.beside.capture.done:
 	case <-time.After(drainBound):
 	}
 	return nil
+}
+
+// Codes of a StartFailed.
+const (
+	startError      = "start_error"
+	startUnanswered = "start_unanswered"
+	startForeign    = "start_foreign" // it ran already
+)
+
+func startCode(err error) string {
+	var f *Fault
+	switch answered := errors.As(err, &f) && f.Answered; {
+	case answered && f.Status == http.StatusNotModified:
+		return startForeign
+	case !answered && !errors.Is(err, ErrAbsent):
+		return startUnanswered
+	}
+	return startError
+}
+
+// traces reports whether anything shows that the container ran, or that somebody acted on it.
+func (r *run) traces() bool {
+	s := r.watch.seen()
+	return s.ran || len(s.foreign) > 0 || r.beside.capture.arrived()
 }
 
 // fault remembers a daemon call that failed while the command was under way.

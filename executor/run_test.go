@@ -136,7 +136,7 @@ func TestEveryEndCleansUp(t *testing.T) {
 			s.script.after["start"] = func() error { return unanswered("start") }
 		}, end{"start_failed", evidence.CleanupForceKilled, false, false}},
 		"start request lost": {func(s *scene) { s.script.before["start"] = func() error { return unanswered("start") } },
-			end{"start_failed", evidence.CleanupRemoved, false, false}},
+			end{"start_failed", evidence.CleanupForceKilled, false, false}},
 		"capture failure": {func(s *scene) {
 			s.script.command = func(b *box) { b.print("half"); b.hangUp(errors.New("torn")); <-b.killed }
 		}, end{"transport_fault", evidence.CleanupForceKilled, false, false}},

@@ -187,6 +187,7 @@ type sight struct {
 	foreign []string // sorted codes
 	lost    error
 	died    bool
+	ran     bool   // a start or a die was seen
 	code    string // of the die, as the daemon spells it
 	diedAt  int64  // of the last die
 }
@@ -195,7 +196,7 @@ type sight struct {
 func (w *watch) seen() sight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := sight{oom: evidence.OOMUnknown, lost: w.lost, died: w.counts["die"] > 0, code: w.code, diedAt: w.diedAt}
+	s := sight{oom: evidence.OOMUnknown, lost: w.lost, died: w.counts["die"] > 0, ran: w.counts["start"]+w.counts["die"] > 0, code: w.code, diedAt: w.diedAt}
 	switch {
 	case w.counts["oom"] > 0:
 		s.oom = evidence.OOMSeen

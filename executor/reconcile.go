@@ -99,23 +99,37 @@ func (r Reconciler) detailer(ledger *scribe) func(...string) (*evidence.BlobRef,
 	}
 }
 
-// outlived closes custody whose create can't complete any more, because the daemon that was asked
-// lives no more: now is the later one, which listed nothing with its labels (req E5). Whatever is
-// missing from the proof leaves custody open.
+// outlived deals with custody whose create got no certain answer and left nothing with its labels: it
+// closes it if the create can't complete any more, because the daemon that was asked lives no more
+// (req E5). now is the later one, which listed nothing. Whatever is missing from the proof leaves
+// custody open; where that is a look that failed, it is said why. It is false where nothing was said.
 func (c *closing) outlived(now Runtime) bool {
+	unproved := func(code string, err error) bool {
+		c.open(evidence.CleanupUnverifiable, code, err)
+		return true
+	}
 	proof, err := c.proofOf(now)
-	if err != nil || proof == "" {
+	switch {
+	case err != nil:
+		return unproved(OpenUnanswered, fmt.Errorf("whether the daemon that was asked has ended: %w", err))
+	case proof == "":
 		return false
 	}
 	// Asked again: what a former life made before it ended is listed by now. Both lists lie between two
 	// looks at one life of the daemon.
 	ids, err := c.driver.FindOwned(c.life, c.request, c.handle)
-	if err != nil || len(ids) > 0 {
-		return false
+	switch {
+	case err != nil:
+		return unproved(OpenLookup, err)
+	case len(ids) > 0:
+		return unproved(OpenUnanswered, errors.New("a container with its labels came up meanwhile: recover again"))
 	}
 	again, err := c.driver.Probe(c.life)
-	if err != nil || !sameLife(now.Identity.Daemon, again.Identity.Daemon) {
-		return false
+	switch {
+	case err != nil:
+		return unproved(OpenUnprobed, err)
+	case !sameLife(now.Identity.Daemon, again.Identity.Daemon):
+		return unproved(OpenUnanswered, errors.New("the daemon changed meanwhile: recover again"))
 	}
 	c.progress("ruled_out", string(proof))
 	c.record(evidence.CreateRuledOut{Handle: c.handle, Proof: proof, Daemon: &again.Identity.Daemon})

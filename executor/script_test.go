@@ -130,7 +130,10 @@ func (s *script) Probe(context.Context) (rt Runtime, err error) {
 	})
 }
 
-func (s *script) DaemonEnded(evidence.DaemonProcess) (bool, error) { return s.ended, nil }
+func (s *script) DaemonEnded(evidence.DaemonProcess) (ended bool, err error) {
+	err = s.call("ended", func() error { ended = s.ended; return nil })
+	return ended, err
+}
 
 func (s *script) ImageInspect(_ context.Context, ref string) (img Image, err error) {
 	return img, s.call("image", func() error { img = s.image; return nil })

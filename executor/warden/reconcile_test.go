@@ -134,7 +134,7 @@ func TestReconcile(t *testing.T) {
 		"unsent process unknown now": {at: taken, bend: bends(formerProcess), want: after{code: executor.OpenUnanswered, lasts: true},
 			driver: func(d executor.Driver) executor.Driver { return bent{d, nil, gone} }},
 		"unsent rebooted list fails": {at: taken, bend: bends(otherBoot), faults: []fakedaemon.Fault{{Call: fakedaemon.CallList, Nth: 2, Effect: fakedaemon.DropReply{}}},
-			want: after{code: executor.OpenUnanswered}},
+			want: after{code: executor.OpenLookup}},
 		"unsent rebooted restarted again": {at: taken, bend: bends(otherBoot), want: after{code: executor.OpenUnanswered, lasts: true},
 			driver: restless},
 	} {

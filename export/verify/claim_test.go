@@ -8,6 +8,7 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/evidence/evidencetest"
+	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/exporttest"
@@ -192,4 +193,28 @@ func TestClaimOnAJudgedChange(t *testing.T) {
 	r = verify.Verify(cut, policy)
 	require.Equal(t, verify.Invalid, r.Verdict)
 	require.Equal(t, verify.Fail, r.Check(verify.CheckCompleteness).Result, "%v", r.Checks)
+}
+
+// req G2, req T2: a context under an epoch that its policy had not reached there is bad evidence, whatever the
+// claim and the approval read later; the audit of the same ledger says so too.
+func TestContextOfAnEpochToCome(t *testing.T) {
+	for policy, why := range map[evidence.PolicyID]string{
+		evidence.DefaultPolicy: "it is of epoch 2 of policy main, which was at epoch 1",
+		"late":                 "it is of epoch 1 of policy late, which was at epoch 0",
+	} {
+		f, file := ahead(t, policy)
+		r := verify.Verify(file, verify.Policy{Trust: verify.TrustLedger(f.Identity), Require: verify.Admitted})
+		require.Equal(t, verify.Invalid, r.Verdict, "%v", r.Checks)
+		require.Contains(t, r.Check(verify.CheckHistory).Detail, why)
+		var m journal.Meaning
+		var bad *journal.BadEventError
+		for e, err := range f.Ledger.ReadAll(context.Background(), 0) {
+			require.NoError(t, err)
+			if err := m.Visit(e); err != nil {
+				require.ErrorAs(t, err, &bad)
+				break
+			}
+		}
+		require.NotNil(t, bad)
+	}
 }

@@ -2,10 +2,12 @@ package verify_test
 
 import (
 	"context"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/baildock/baildock/evidence"
+	"github.com/baildock/baildock/evidence/evidencetest"
 	"github.com/baildock/baildock/export"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/exporttest"
@@ -47,8 +49,42 @@ func cutAttacks(c *corpus) {
 	}
 }
 
+// epochAttacks set a context under an epoch that is only to come, and have it there when the claim reads it.
+func epochAttacks(c *corpus) {
+	f, file := ahead(c.t, evidence.DefaultPolicy)
+	c.addUnder(f, "epoch: a context of an epoch to come", file, verify.CheckHistory)
+	f, file = ahead(c.t, "late")
+	c.addUnder(f, "epoch: a context of a policy to come", file, verify.CheckHistory)
+}
+
+// ahead is the bundle of an approved attempt whose context is of an epoch that its policy reached after it.
+func ahead(t testing.TB, policy evidence.PolicyID) (*exporttest.Fixture, []byte) {
+	t.Helper()
+	f := exporttest.New(t)
+	h := evidencetest.Success()
+	next := evidence.EpochAdvanced{Epoch: 1}
+	if policy == evidence.DefaultPolicy {
+		next.Epoch = 2
+	}
+	ctx := evidence.Context{
+		Version: 1, Revision: h.Registered.Subject.Revision, Capabilities: []string{evidence.CapabilityCommand},
+		Required:    []evidence.RequiredEvidence{{Kind: evidence.EvidenceCommand, Digest: evidence.PlainDigest(h.Recipe.Digest())}},
+		Environment: h.Environment.Digest(), Policy: policy, Epoch: next.Epoch, Reductions: []evidence.Reduction{evidence.ReducedCgroupV1},
+	}
+	b := evidence.Binding{Repository: evidence.RepositoryID{0: 0x5e}, Change: "fix", Version: 1, Context: ctx.Digest()}
+	f.Append(t, "change-fix", evidence.ChangeOpened{Change: b.Change, Repository: b.Repository},
+		evidence.VersionAdded{Version: 1, Revision: ctx.Revision}, evidence.ContextSet{Version: 1, Context: ctx})
+	f.Append(t, evidence.PolicyPrefix+string(policy), next)
+	f.Bind(t, b, h)
+	f.Run(t, h)
+	_, err := f.Journal().Approve(context.Background(), b.Change, nil)
+	require.NoError(t, err)
+	return f, f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}})
+}
+
 // presentContext is the last context that a change's stream sets.
-func presentContext(t require.TestingT, f *exporttest.Fixture, stream string) (c evidence.Context) {
+func presentContext(t testing.TB, f *exporttest.Fixture, stream string) (c evidence.Context) {
+	t.Helper()
 	for e, err := range f.Ledger.ReadStream(context.Background(), ledger.StreamID(stream), 0) {
 		require.NoError(t, err)
 		if e.Type == (evidence.ContextSet{}).EventType() {

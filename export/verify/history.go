@@ -101,6 +101,10 @@ func (v *verification) history() bool {
 			return false
 		}
 	}
+	if err := v.epochs(); err != nil {
+		v.report.fail(CheckHistory, "%v", err)
+		return false
+	}
 	v.report.pass(CheckHistory, "every event may follow those before it")
 	v.report.pass(CheckRecord, "the record derived again has the stored digest")
 	v.report.pass(CheckRequest, "every daemon object carries the digest of the request")

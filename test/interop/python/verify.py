@@ -819,7 +819,20 @@ class Bundle:
                     named = self.opened[b[1]][b[2]]
                     if named.hash != b[3] or named.index >= e.index:
                         raise ValueError("index %d rests on what is not so" % e.index)
+        self.epochs()
         self.undone += ["history", "record", "void claims", "admission"]
+
+    def epochs(self):
+        """No context is of an epoch that its policy hadn't reached where it was set, as far as that is shown."""
+        for events in self.opened.values():
+            for e in events:
+                if e.type != "ContextSet":
+                    continue
+                policy = self.opened.get("policy-" + e.data[2][7], [])
+                before = [p for p in policy if p.index < e.index]
+                reached = max([p.data[1] for p in before if p.type == "EpochAdvanced"], default=0)
+                if len(before) < len(policy) and e.data[2][8] > reached:
+                    raise ValueError("index %d sets a context of an epoch to come" % e.index)
 
     def blobs(self):
         held = self.held = {b[1]: b[2] for b in self.p[6]}

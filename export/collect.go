@@ -62,6 +62,9 @@ func collect(ctx context.Context, led ledger.Store, r Request, at ledger.Index) 
 	if err := runtimes(ctx, led, streams); err != nil {
 		return nil, err
 	}
+	if err := relied(ctx, led, streams); err != nil {
+		return nil, err
+	}
 	for _, n := range bundle.Needs(judged, streams) {
 		if err := c.need(ctx, led, n); err != nil {
 			return nil, err
@@ -170,6 +173,29 @@ func runtimes(ctx context.Context, led ledger.Store, streams map[string][]bundle
 	}
 	for stream, version := range cited {
 		events, err := read(ctx, led, stream, func(e ledger.Event) bool { return uint64(e.Version) >= version })
+		if err != nil {
+			return err
+		}
+		streams[stream] = events
+	}
+	return nil
+}
+
+// relied adds the streams of the attempts that the changes' admissions rely on: they say which probes must be
+// there too.
+func relied(ctx context.Context, led ledger.Store, streams map[string][]bundle.Placed) error {
+	attempts := map[string]bool{}
+	for _, events := range streams {
+		for _, e := range events {
+			if a, ok := bundle.AdmissionOf(e); ok {
+				for _, r := range a.Relied {
+					attempts[evidence.AttemptPrefix+string(r.Attempt)] = true
+				}
+			}
+		}
+	}
+	for stream := range attempts {
+		events, err := read(ctx, led, stream, func(ledger.Event) bool { return false })
 		if err != nil {
 			return err
 		}

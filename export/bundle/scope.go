@@ -97,6 +97,23 @@ func BindingOf(attempt []Placed) *evidence.Binding {
 	return nil
 }
 
+// Probed is an observation of a runtime that relies on a probe.
+type Probed struct {
+	Placed
+	evidence.RuntimeObserved
+}
+
+// Probes returns the observations of an attempt before an index that rely on a probe.
+func Probes(attempt []Placed, before ledger.Index) []Probed {
+	var out []Probed
+	for _, e := range attempt {
+		if o, ok := e.Payload.(evidence.RuntimeObserved); ok && o.Probe != nil && e.Index < before {
+			out = append(out, Probed{e, o})
+		}
+	}
+	return out
+}
+
 // Admission is an approval or an integration as a change's stream holds it.
 type Admission struct {
 	Placed
@@ -157,10 +174,8 @@ func (s scope) attempt(a []Placed) {
 			s.basis(b.Stream, at)
 		}
 	}
-	for _, e := range a {
-		if o, ok := e.Payload.(evidence.RuntimeObserved); ok && o.Probe != nil {
-			s.cited(*o.Probe)
-		}
+	for _, p := range Probes(a, math.MaxInt64) {
+		s.cited(*p.Probe)
 	}
 	if b := BindingOf(a); b != nil {
 		s.basis(evidence.ChangePrefix+string(b.Change), at)
@@ -168,7 +183,8 @@ func (s scope) attempt(a []Placed) {
 }
 
 // admission adds what one admission in a change's stream rests on, and the attempts it counts:
-// every one listed for its context before it (req T3), and those of the canaries that qualify a runtime.
+// every one listed for its context before it (req T3), and those of the canaries that qualify a runtime; and
+// the probes that the attempts it relies on cite, since what is checked of them is checked of those too.
 func (s scope) admission(change []Placed, a Admission, streams map[string][]Placed) {
 	s.basis(evidence.LedgerStream, a.Index)
 	s.basis(string(a.Stream), a.Index)
@@ -177,6 +193,11 @@ func (s scope) admission(change []Placed, a Admission, streams map[string][]Plac
 		if strings.HasPrefix(b.Stream, evidence.AttemptPrefix) {
 			n.Counted = true
 			s.cited(b)
+		}
+	}
+	for _, r := range a.Relied {
+		for _, p := range Probes(streams[evidence.AttemptPrefix+string(r.Attempt)], a.Index) {
+			s.cited(*p.Probe)
 		}
 	}
 	for _, e := range change {
@@ -265,9 +286,10 @@ func RuntimeTrail(stream string, events []Placed) (evidence.RuntimeTrail, error)
 // Needs returns what the judged attempts and changes need beside themselves, sorted by stream: the stream
 // `ledger`, the streams the attempts' claims read, the streams of their changes, and those whose probes
 // they cite; and for every approval and integration of their contexts, and of any context of a judged
-// change, that the changes' streams hold, by stream name, what it rests on and the attempts it counts. The streams of the
-// runtimes that admissions rest on must be there too, as far as they are read. A judged stream is listed where
-// a judgement rests on it: it too must show that nothing before that judgement was left out.
+// change, that the changes' streams hold, by stream name, what it rests on and the attempts it counts. The
+// streams of the runtimes that admissions rest on, and of the attempts they rely on, must be there too, as far
+// as they are read. A judged stream is listed where a judgement rests on it: it too must show that nothing
+// before that judgement was left out.
 func Needs(judged [][]Placed, streams map[string][]Placed) []Need {
 	s := scope{needs: map[string]*Need{}}
 	for _, a := range judged {

@@ -205,7 +205,7 @@ func (v *verification) admission(id evidence.ChangeID, a bundle.Admission, trail
 		return nil, err
 	}
 	for _, r := range a.Relied {
-		if err := v.relied(r.Attempt); err != nil {
+		if err := v.relied(r.Attempt, a.Index); err != nil {
 			return nil, fmt.Errorf("attempt %s: %w", r.Attempt, err)
 		}
 		x.Relied = append(x.Relied, r.Attempt)
@@ -320,8 +320,8 @@ func (v *verification) exhibit(o evidence.Opening, listed evidence.EventIndex, j
 }
 
 // relied checks of an attempt that is relied on and not judged what is checked of judged ones: its
-// listing, its claim and its probes. Its requests were checked when it was folded.
-func (v *verification) relied(id evidence.AttemptID) error {
+// listing, its claim and, as far as it went before the judgement, its probes. Its requests were checked when it was folded.
+func (v *verification) relied(id evidence.AttemptID, judgement ledger.Index) error {
 	j, ok := v.counted[id]
 	if !ok {
 		return nil // judged, or not there, which the decision says
@@ -335,5 +335,5 @@ func (v *verification) relied(id evidence.AttemptID) error {
 	if err := v.claim(j); err != nil {
 		return err
 	}
-	return v.probes(j)
+	return v.probes(j, judgement)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/export/bundle"
+	"github.com/baildock/baildock/ledger"
 )
 
 // claims judges every claim again by its basis (req H5), and every probe a runtime observation
@@ -15,7 +16,7 @@ func (v *verification) claims() {
 		if err := v.claim(j); err != nil {
 			v.report.fail(CheckClaim, "attempt %s: %v", j.fold.Registered.Attempt, err)
 		}
-		if err := v.probes(j); err != nil {
+		if err := v.probes(j, math.MaxInt64); err != nil {
 			v.report.fail(CheckClaim, "attempt %s: %v", j.fold.Registered.Attempt, err)
 		}
 	}
@@ -103,14 +104,10 @@ func (v *verification) foldTo(f folder, stream string, basis []evidence.Basis) e
 	return fmt.Errorf("its claim doesn't rest on stream %s", stream)
 }
 
-// probes checks that every probe relied on is the event that was named, came before the
-// observation that relied on it, is of the same runtime and saw what is relied on (req C4).
-func (v *verification) probes(j *judged) error {
-	for _, e := range j.events {
-		o, ok := e.Payload.(evidence.RuntimeObserved)
-		if !ok || o.Probe == nil {
-			continue
-		}
+// probes checks of an attempt's events before an index that every probe relied on is the event that was named,
+// came before the observation that relied on it, is of the same runtime and saw what is relied on (req C4).
+func (v *verification) probes(j *judged, before ledger.Index) error {
+	for _, o := range bundle.Probes(j.events, before) {
 		probe, err := v.find(*o.Probe)
 		if err != nil {
 			return err
@@ -119,7 +116,7 @@ func (v *verification) probes(j *judged) error {
 		switch {
 		case !isProbe:
 			return fmt.Errorf("it relies on a probe at index %d, which is %s", probe.Index, probe.Type)
-		case probe.Index >= e.Index:
+		case probe.Index >= o.Index:
 			return fmt.Errorf("it relies on a probe at index %d, which came later", probe.Index)
 		case o.Identity == nil || o.Identity.Stream() != o.Probe.Stream:
 			return fmt.Errorf("it relies on a probe of another runtime")

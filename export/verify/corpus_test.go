@@ -95,7 +95,7 @@ func TestHostileCorpus(t *testing.T) {
 	require.Equal(t, verify.Valid, verify.Verify(newOwner(t, c.f).bundle(c.file), good).Verdict, "the owner's own tree is right")
 	for _, group := range []func(*corpus){
 		envelopeAttacks, headerAttacks, signatureAttacks, payloadAttacks, checkpointAttacks, streamAttacks,
-		blobAttacks, spellingAttacks, ownerAttacks, cutAttacks, epochAttacks, admissionAttacks, keyAttacks, boundAttacks,
+		blobAttacks, spellingAttacks, ownerAttacks, cutAttacks, epochAttacks, probeAttacks, admissionAttacks, keyAttacks, boundAttacks,
 	} {
 		group(c)
 	}

@@ -741,9 +741,7 @@ class Bundle:
                 rests("change-" + first.data[2][2], at)
                 if first.data[2] not in bindings:
                     bindings.append(first.data[2])
-            for e in events:
-                if e.type == "RuntimeObserved" and 5 in e.data:
-                    rests(e.data[5][1], version=e.data[5][2])
+            self.probes(events, rests)
         for b in bindings:
             self.admissions(self.opened["change-" + b[2]], b, rests)
         want = {k: "counted" if v[2] else "cited" if v[0] is None else "basis" for k, v in need.items() if roles.get(k) != "judged"}
@@ -772,6 +770,8 @@ class Bundle:
                 if named.hash != b[3] or named.index >= a.index:
                     raise ValueError("an admission rests on what is not so")
                 rests(b[1], a.index, b[2] if counted else -1, counted)
+            for r in a.data[3 if a.type == "ContextApproved" else 5]:
+                self.probes((e for e in self.opened["attempt-" + r[1]] if e.index < a.index), rests)
             for e in change:
                 if e.type == "AttemptOpened" and e.index < a.index:
                     registration = decode(e.data[2], simple=True)
@@ -780,6 +780,12 @@ class Bundle:
                         rests("attempt-" + e.data[1], a.index, counted=True)
             for attempt in self.canaries(change, a):
                 rests("attempt-" + attempt, a.index, counted=True)
+
+    @staticmethod
+    def probes(events, rests):
+        for e in events:
+            if e.type == "RuntimeObserved" and 5 in e.data:
+                rests(e.data[5][1], version=e.data[5][2])
 
     def canaries(self, change, a):
         """The attempts of the canaries that qualify the runtimes an admission rests on: of each canary of the

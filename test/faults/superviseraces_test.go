@@ -31,9 +31,9 @@ func supervises(p *participant) {
 var superviseRaces = []race{
 	{name: "supervisor against a runner", parts: []func(*participant){runs(""), supervises}, bound: [2]int{1, 2}, least: [2]int{100, 100},
 		ends: []string{"ok"}, check: fencedTimes(0)},
-	{name: "two supervisors", begin: wreckage, parts: []func(*participant){supervises, supervises}, bound: [2]int{1, 3}, least: [2]int{30, 30},
+	{name: "two supervisors", begin: wreckage, parts: []func(*participant){supervises, supervises}, bound: [2]int{1, 3}, least: [2]int{30, 600},
 		ends: []string{"recovered"}, check: fencedTimes(1)},
-	{name: "supervisor against a recoverer", begin: wreckage, parts: []func(*participant){supervises, recovers}, bound: [2]int{1, 2}, least: [2]int{30, 30},
+	{name: "supervisor against a recoverer", begin: wreckage, parts: []func(*participant){supervises, recovers}, bound: [2]int{1, 2}, least: [2]int{30, 250},
 		ends: []string{"recovered"}},
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 // Audit recomputes everything a ledger holds, in one pass (req R5): ledger.Auditor checks bytes,
-// Meaning checks what they mean, and every blob that an event names is hashed again. It relies on
+// Meaning checks what they mean, and every blob that an event names is hashed again and, where it is held,
+// what the event says of it is decided again. It relies on
 // nothing that is stored beside the events; it compares with all of it.
 type Audit struct {
 	Exhibit ledger.Exhibit
@@ -72,7 +73,7 @@ type AuditReport struct {
 // Run audits the events that are there when it begins. An error says that the audit couldn't be
 // done; what is wrong with the ledger is in the report.
 func (a Audit) Run(ctx context.Context) (AuditReport, error) {
-	p := pass{Audit: a, bytes: ledger.NewAuditor(), meaning: &Meaning{}}
+	p := pass{Audit: a, bytes: ledger.NewAuditor(), meaning: &Meaning{}, blobs: &blobChecker{exhibit: a.Exhibit}}
 	err := p.run(ctx)
 	var (
 		finding *ledger.Finding
@@ -107,6 +108,7 @@ type pass struct {
 	Audit
 	bytes   *ledger.Auditor
 	meaning *Meaning
+	blobs   *blobChecker
 	report  AuditReport
 
 	kept   []kept // by size
@@ -165,7 +167,7 @@ func (p *pass) run(ctx context.Context) error {
 }
 
 // visit takes one event that was prepared ahead.
-func (p *pass) visit(e ledger.StoredEvent, leaf ledger.Hash, d Decoded, named *mentioned) error {
+func (p *pass) visit(ctx context.Context, e ledger.StoredEvent, leaf ledger.Hash, d Decoded, named *mentioned) error {
 	if err := p.bytes.Visit(e, leaf); err != nil {
 		return err
 	}
@@ -180,6 +182,9 @@ func (p *pass) visit(e ledger.StoredEvent, leaf ledger.Hash, d Decoded, named *m
 			return named.err
 		}
 		p.report.Blobs.add(named.counts)
+	}
+	if err := p.ofAttempt(ctx, e.Event, d.Payload, named); err != nil {
+		return err
 	}
 	return p.checkpoints()
 }

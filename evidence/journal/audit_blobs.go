@@ -27,8 +27,9 @@ func (c *BlobCounts) add(o BlobCounts) {
 
 // mentioned is what checking the blobs of one event gave.
 type mentioned struct {
-	counts BlobCounts
-	err    error // *ledger.Finding, or why it couldn't be checked
+	counts   BlobCounts
+	manifest *manifestRead // of a manifest that is held
+	err      error         // *ledger.Finding, or why it couldn't be checked
 }
 
 // rememberedBlobs bounds the blobs that are not hashed again when they are named again: a profile's
@@ -48,8 +49,8 @@ type seenBlob struct {
 	err   error // *ledger.BlobAbsentError
 }
 
-// check looks at the blobs one event names.
-func (b *blobChecker) check(ctx context.Context, e ledger.Event, ms []Mention) *mentioned {
+// check looks at the blobs one event names, and at what it says of them.
+func (b *blobChecker) check(ctx context.Context, e ledger.Event, p evidence.Payload, ms []Mention) *mentioned {
 	out := &mentioned{}
 	for _, m := range ms {
 		if m.Ref == nil {
@@ -61,6 +62,7 @@ func (b *blobChecker) check(ctx context.Context, e ledger.Event, ms []Mention) *
 			return out
 		}
 	}
+	out.err = found(e, b.redecide(ctx, p, out))
 	return out
 }
 

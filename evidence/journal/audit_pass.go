@@ -40,11 +40,10 @@ func (p *pass) events(ctx context.Context, size uint64) error {
 	order := make(chan *batch, batchesPerP*workers)
 	work := make(chan *batch, cap(order))
 	all.Go(func() { p.read(ctx, size, order, work) })
-	blobs := &blobChecker{exhibit: p.Exhibit}
 	for range workers {
 		all.Go(func() {
 			for b := range work {
-				p.prepare(ctx, b, blobs)
+				p.prepare(ctx, b, p.blobs)
 			}
 		})
 	}
@@ -55,7 +54,7 @@ func (p *pass) events(ctx context.Context, size uint64) error {
 			return ctx.Err()
 		}
 		for i := range b.events {
-			if err := p.visit(b.events[i], b.leaves[i], b.decoded[i], b.blobs[i]); err != nil {
+			if err := p.visit(ctx, b.events[i], b.leaves[i], b.decoded[i], b.blobs[i]); err != nil {
 				return err
 			}
 			if done := p.bytes.Size(); p.Progress != nil && done%reportEvery == 0 {
@@ -125,7 +124,7 @@ func (p *pass) prepare(ctx context.Context, b *batch, blobs *blobChecker) {
 		b.decoded[i] = DecodeAhead(e.Event)
 		if payload := b.decoded[i].Payload; payload != nil {
 			if ms := p.Mentions(payload); len(ms) > 0 {
-				b.blobs[i] = blobs.check(ctx, e.Event, ms)
+				b.blobs[i] = blobs.check(ctx, e.Event, payload, ms)
 			}
 		}
 	}

@@ -44,7 +44,7 @@
 // # Audit
 //
 // Audit drives both visitors over everything a store keeps, judges each checkpoint at its size under
-// the keys live there, and hashes every blob that an event names:
+// the keys live there, hashes every blob that an event names, and decides again what the event says of it:
 //
 //	r, err := journal.Audit{Exhibit: store, Mentions: mentions}.Run(ctx)
 //	if r.Verdict == journal.AuditInvalid { … r.FirstBad … }

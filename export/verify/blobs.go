@@ -3,7 +3,6 @@ package verify
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -154,80 +153,23 @@ func (v *verification) recipe(j *judged) {
 		return
 	}
 	g := j.fold.Registered
-	bad := func(format string, args ...any) {
-		v.report.fail(CheckRecipe, "attempt %s: %s", g.Attempt, fmt.Sprintf(format, args...))
-	}
-	var lacking []bundle.Class
-	var r *evidence.Recipe
-	if b, ok := v.payload.Blob(bundle.BlobDigest(g.Recipe)); ok {
-		parsed, err := evidence.ParseRecipe(b)
-		if err != nil {
-			bad("%v", err)
-			return
+	var held [3][]byte
+	for i, b := range []struct {
+		digest bundle.BlobDigest
+		class  bundle.Class
+	}{
+		{bundle.BlobDigest(g.Recipe), bundle.ClassRecipe}, {bundle.BlobDigest(g.Environment), bundle.ClassEnv}, {bundle.BlobDigest(g.Table), bundle.ClassProfile},
+	} {
+		bytes, ok := v.payload.Blob(b.digest)
+		if !ok {
+			v.lacks(CheckRecipe, b.class)
+			continue
 		}
-		r = &parsed
-		if err := fits(parsed, g); err != nil {
-			bad("%v", err)
-			return
-		}
-	} else {
-		lacking = append(lacking, bundle.ClassRecipe)
+		held[i] = append([]byte{}, bytes...) // empty is not missing
 	}
-	if b, ok := v.payload.Blob(bundle.BlobDigest(g.Environment)); ok {
-		var e evidence.Environment
-		err := evidence.Unmarshal(b, &e)
-		switch {
-		case err != nil:
-		case r != nil:
-			err = e.Fits(*r)
-		default:
-			err = e.Check()
-		}
-		if err != nil {
-			bad("environment: %v", err)
-			return
-		}
-	} else {
-		lacking = append(lacking, bundle.ClassEnv)
+	if err := g.Redecide(held[0], held[1], held[2]); err != nil {
+		v.report.fail(CheckRecipe, "attempt %s: %v", g.Attempt, err)
 	}
-	if b, ok := v.payload.Blob(bundle.BlobDigest(g.Table)); ok {
-		var p evidence.Profile
-		err := evidence.Unmarshal(b, &p)
-		if err == nil && p.Name != g.Profile {
-			err = fmt.Errorf("it is the table of %s", p.Name)
-		}
-		if err != nil {
-			bad("profile: %v", err)
-			return
-		}
-	} else {
-		lacking = append(lacking, bundle.ClassProfile)
-	}
-	for _, c := range lacking {
-		v.lacks(CheckRecipe, c)
-	}
-}
-
-// fits holds a recipe to what was registered beside its digest.
-func fits(r evidence.Recipe, g evidence.AttemptRegistered) error {
-	if r.Profile != g.Profile || r.Environment != g.Environment || !sameToolchain(r.Toolchain, g.Toolchain) {
-		return errors.New("the recipe is of another profile, environment or toolchain than registered")
-	}
-	if table, err := r.Table(); err != nil || table.Digest() != g.Table && r.Contained != nil || !samePolicy(r.Contained, g.Policy) {
-		return errors.New("the recipe is of another table or workspace policy than registered")
-	}
-	return nil
-}
-
-func samePolicy(t *evidence.ContainedTerms, registered *evidence.WorkspacePolicyDigest) bool {
-	if t == nil || t.Policy == nil {
-		return registered == nil
-	}
-	return registered != nil && *t.Policy == *registered
-}
-
-func sameToolchain(a, b *evidence.ToolchainDigest) bool {
-	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
 // source checks that the manifest is the one whose digest was bound, and that its sums agree.
@@ -241,23 +183,7 @@ func (v *verification) source(j *judged) {
 		v.lacks(CheckSource, bundle.ClassSource)
 		return
 	}
-	if j.fold.Contained() {
-		if err := workspaceBaseline(m, w.Bytes); err != nil {
-			v.report.fail(CheckSource, "attempt %s: workspace: %v", j.fold.Registered.Attempt, err)
-		}
-		return
-	}
-	manifest, err := evidence.UnmarshalManifest(w.Bytes)
-	if err == nil {
-		var d evidence.ManifestDigest
-		if d, err = manifest.Digest(); err == nil && d != m.Manifest {
-			err = fmt.Errorf("it has digest %s; bound is %s", d, m.Manifest)
-		}
-	}
-	if err == nil && (manifest.Bytes() != m.Bytes || uint64(len(manifest.Entries)) != m.Files) {
-		err = fmt.Errorf("it has %d entries and %d bytes; the event says %d and %d", len(manifest.Entries), manifest.Bytes(), m.Files, m.Bytes)
-	}
-	if err != nil {
+	if err := m.Redecide(j.fold.Contained(), w.Bytes); err != nil {
 		v.report.fail(CheckSource, "attempt %s: manifest: %v", j.fold.Registered.Attempt, err)
 	}
 }
@@ -277,25 +203,9 @@ func (v *verification) output(j *judged) {
 			v.lacks(CheckOutput, bundle.ClassOutput)
 			continue
 		}
-		if err := agrees(s.Stream, w); err != nil {
+		if err := s.Redecide(w.Descriptor); err != nil {
 			v.report.fail(CheckOutput, "attempt %s: %s: %v", j.fold.Registered.Attempt, s.name, err)
 			return
 		}
 	}
-}
-
-// agrees compares what an event says of a stream with its bytes and their descriptor.
-func agrees(s evidence.Stream, w evidence.Withholdable) error {
-	d := w.Descriptor
-	switch {
-	case s.Stored != d.Length:
-		return fmt.Errorf("the event says %d bytes are stored, the descriptor %d", s.Stored, d.Length)
-	case s.Truncated != d.Truncated || s.Redacted != d.Redacted:
-		return fmt.Errorf("event and descriptor differ on whether it was truncated or redacted")
-	case s.Received < s.Stored || !s.Truncated && s.Received != s.Stored:
-		return fmt.Errorf("%d bytes received and %d stored don't agree with truncated = %t", s.Received, s.Stored, s.Truncated)
-	case !s.Truncated && s.ReceivedHash != w.Ref.Salted:
-		return fmt.Errorf("it is not truncated and its received digest is not that of the bytes stored")
-	}
-	return nil
 }

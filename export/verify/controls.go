@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/baildock/baildock/evidence"
@@ -13,7 +12,7 @@ import (
 func (v *verification) controlValues() {
 	for _, s := range v.payload.Streams {
 		for _, e := range v.streams[s.Name] {
-			controls, ref, ok := controlsOf(e.Payload)
+			controls, ref, ok := evidence.ControlsOf(e.Payload)
 			if !ok {
 				continue
 			}
@@ -31,37 +30,14 @@ func (v *verification) controlValues() {
 	v.report.pass(CheckControls, "the values found open the salted ones")
 }
 
-// controlsOf returns the controls an event observed and the reference to what opens them.
-func controlsOf(p evidence.Payload) (controls []evidence.Control, values evidence.BlobRef, ok bool) {
-	switch e := p.(type) {
-	case evidence.IsolationObserved:
-		return e.Controls, e.Values, true
-	case evidence.KernelObserved:
-		return e.Controls, e.Values, true
-	case evidence.RuntimeProbed:
-		return e.Controls, e.Values, true
-	}
-	return nil, evidence.BlobRef{}, false
-}
-
 // valuesOf opens a list of controls: as many values, in the same order, each opening its control.
 func (v *verification) valuesOf(controls []evidence.Control, ref evidence.BlobRef) (values []evidence.ControlValue, held bool, err error) {
 	w, held, err := v.opened(ref)
 	if err != nil || !held {
 		return nil, false, err
 	}
-	if err := evidence.Unmarshal(w.Bytes, &values); err != nil {
-		return nil, false, fmt.Errorf("control values: %w", err)
-	}
-	if len(values) != len(controls) {
-		return nil, false, fmt.Errorf("%d controls have %d values", len(controls), len(values))
-	}
-	for i, c := range controls {
-		if values[i].ID != c.ID || evidence.SaltedSum(values[i].Salt, []byte(values[i].Found)) != c.Value {
-			return nil, false, fmt.Errorf("the value of control %d doesn't open it", c.ID)
-		}
-	}
-	return values, true, nil
+	values, err = evidence.OpenControls(controls, w.Bytes)
+	return values, err == nil, err
 }
 
 // schemas compares the schema texts the bundle was written under with this program's. Another text

@@ -29,7 +29,7 @@ func (v *verification) reliedRecipe(id evidence.AttemptID) (held bool, err error
 	}
 	r, err := evidence.ParseRecipe(b)
 	if err == nil {
-		err = fits(r, g)
+		err = g.Fits(r)
 	}
 	return true, err
 }

@@ -1,31 +1,9 @@
 package verify
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/baildock/baildock/evidence"
 	"github.com/baildock/baildock/export/bundle"
 )
-
-// workspaceBaseline checks that a workspace's manifest is the one that was bound, and that its sums
-// agree.
-func workspaceBaseline(m *evidence.SourceMaterialized, b []byte) error {
-	manifest, err := evidence.ParseWorkspaceManifest(b)
-	if err != nil {
-		return err
-	}
-	d, err := manifest.Digest()
-	switch {
-	case err != nil:
-		return err
-	case evidence.ManifestDigest(d) != m.Manifest:
-		return fmt.Errorf("the manifest has digest %s; bound is %s", d, m.Manifest)
-	case manifest.Bytes() != m.Bytes || uint64(len(manifest.Entries)) != m.Files:
-		return fmt.Errorf("the manifest has %d entries and %d bytes; the event says %d and %d", len(manifest.Entries), manifest.Bytes(), m.Files, m.Bytes)
-	}
-	return nil
-}
 
 // workspaceSeen is the baseline of an agent's copy, where it is held. Whether it is the one that was bound
 // was checked.
@@ -58,7 +36,7 @@ func (v *verification) workspace(j *judged) {
 	}
 	mutations, err := evidence.ParseMutations(w.Bytes)
 	if err == nil {
-		err = sums(m, mutations)
+		err = m.Redecide(mutations)
 	}
 	if err == nil && j.fold.Policy != nil {
 		err = v.policyAgain(*j.fold.Policy, mutations)
@@ -66,27 +44,6 @@ func (v *verification) workspace(j *judged) {
 	if err != nil {
 		v.report.fail(CheckSource, "attempt %s: workspace: %v", j.fold.Registered.Attempt, err)
 	}
-}
-
-func sums(m *evidence.WorkspaceMutated, l evidence.Mutations) error {
-	var n evidence.WorkspaceMutated
-	for _, one := range l {
-		switch one.Kind {
-		case evidence.MutationModified:
-			n.Modified++
-		case evidence.MutationAdded:
-			n.Added++
-		case evidence.MutationDeleted:
-			n.Deleted++
-		case evidence.MutationRenamed:
-			n.Renamed++
-		}
-	}
-	if n.Modified != m.Modified || n.Added != m.Added || n.Deleted != m.Deleted || n.Renamed != m.Renamed {
-		return fmt.Errorf("%d modified, %d added, %d deleted, %d renamed; the event says %d, %d, %d, %d",
-			n.Modified, n.Added, n.Deleted, n.Renamed, m.Modified, m.Added, m.Deleted, m.Renamed)
-	}
-	return nil
 }
 
 // policyAgain decides a workspace policy over the mutations and compares each check. A policy that
@@ -97,16 +54,5 @@ func (v *verification) policyAgain(e evidence.PolicyChecked, l evidence.Mutation
 		v.lacks(CheckSource, bundle.ClassProfile)
 		return nil
 	}
-	p, err := evidence.ParseWorkspacePolicy(b)
-	if err != nil {
-		return err
-	}
-	var again []evidence.CheckedRule
-	for _, r := range p.Check(l) {
-		again = append(again, evidence.CheckedRule{Name: r.Name, Held: r.Held})
-	}
-	if !slices.Equal(again, e.Checks) {
-		return fmt.Errorf("the policy gives %v over what changed; the event says %v", again, e.Checks)
-	}
-	return nil
+	return e.Redecide(b, l)
 }

@@ -123,6 +123,15 @@ func edits() []edit {
 			}
 			return place{i, last, []string{"history", "binding", "basis", "claim", "request", "record"}}
 		}},
+		{name: "lie about an output and sign everything again", do: func(a *audited, x *tampering, r *rand.Rand) place {
+			i, events := a.lying(x.t, r)
+			roots := x.rewrite(events)
+			x.exec("DELETE FROM checkpoints")
+			again, err := a.fixture.Signer.Sign(uint64(len(events)), roots[len(events)])
+			require.NoError(x.t, err)
+			x.exec("INSERT INTO checkpoints (size, origin, root, note) VALUES (?, ?, ?, ?)", int64(again.Size), again.Origin, again.Root[:], again.Note)
+			return at(i, "named blobs") // the bytes are all right, and not what the event says of them
+		}},
 		{name: "flip a bit of a checkpoint's size", do: func(a *audited, x *tampering, r *rand.Rand) place {
 			size := int64(a.checkpoints[r.IntN(len(a.checkpoints))].Size)
 			other := size ^ 1<<r.IntN(64)
@@ -252,6 +261,26 @@ func (a *audited) harmless(r *rand.Rand) (int64, []ledger.Event) {
 	}
 }
 
+// lying makes the event of one output say more bytes than there are.
+func (a *audited) lying(t testing.TB, r *rand.Rand) (int64, []ledger.Event) {
+	events := slices.Clone(a.events)
+	for {
+		i := r.IntN(len(events))
+		if events[i].Type != (evidence.OutputCaptured{}).EventType() {
+			continue
+		}
+		p, meta, err := journal.Decode(events[i])
+		require.NoError(t, err)
+		captured, ok := p.(evidence.OutputCaptured)
+		require.True(t, ok)
+		more := 1 + r.Uint64N(1<<10)
+		captured.Stdout.Stored += more
+		captured.Stdout.Received += more
+		events[i].Meta, events[i].Data = evidence.Encode(captured, meta)
+		return int64(i), events
+	}
+}
+
 // step chooses an event of a finished attempt other than its last one.
 func (a *audited) step(r *rand.Rand) int64 {
 	for {
@@ -316,7 +345,7 @@ func TestAuditFindsEveryEdit(t *testing.T) {
 			tried++
 		}
 	}
-	require.Equal(t, 31*roundsPerEdit, tried)
+	require.Equal(t, 32*roundsPerEdit, tried)
 	require.Equal(t, 3*roundsPerEdit, onlyKept)
 	t.Logf("count: %d edits of a ledger of %d events, each found at its place; %d of them only by a kept checkpoint", tried, a.size(), onlyKept)
 }

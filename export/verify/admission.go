@@ -53,12 +53,11 @@ func (v *verification) count(name string, events []bundle.Placed) error {
 }
 
 // admissions decides every approval and integration of the judged attempts' contexts again, and all of the
-// judged changes. The check passes if the context of every judged attempt, and the last that a judged change
-// judges, has an approval that stands.
+// judged changes. The check passes if the last context of every change that a judged attempt is bound to, or
+// that a judged change judges, has an approval that stands: what was superseded needs none.
 func (v *verification) admissions() {
 	var judged [][]bundle.Placed
 	adHoc, unapproved := false, evidence.ChangeID("")
-	superseded := map[evidence.Binding]bool{}
 	for _, j := range v.attempt {
 		judged = append(judged, j.events)
 		adHoc = adHoc || j.fold.Registered.Binding == nil
@@ -77,16 +76,9 @@ func (v *verification) admissions() {
 			continue
 		}
 		judged = append(judged, events)
-		for _, b := range contexts[:len(contexts)-1] {
-			superseded[b] = true
-		}
-	}
-	for _, j := range v.attempt {
-		if b := j.fold.Registered.Binding; b != nil {
-			delete(superseded, *b)
-		}
 	}
 	bindings := bundle.Bindings(judged)
+	v.superseded = v.supersededOf(bindings)
 	changes := map[evidence.ChangeID]bool{}
 	for _, b := range bindings {
 		if !changes[b.Change] {
@@ -96,7 +88,7 @@ func (v *verification) admissions() {
 	}
 	var says []string
 	for _, b := range bindings {
-		if superseded[b] {
+		if v.superseded[b] {
 			continue // it was decided again, and another context took its place
 		}
 		last, ok := v.lastApproval(b)

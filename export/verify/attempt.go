@@ -34,6 +34,8 @@ type Attempt struct {
 
 	// Workspace is what an agent's copy held before it; nil for other profiles, and where it is withheld.
 	Workspace *evidence.WorkspaceManifest `json:"-"`
+
+	superseded bool // another context that is judged came after its own
 }
 
 // ControlSeen is one control, by name, with what was found.
@@ -130,6 +132,7 @@ func (v *verification) describeOne(j *judged) Attempt {
 		a.Output = []OutputSeen{v.outputSeen("stdout", o.Stdout), v.outputSeen("stderr", o.Stderr)}
 	}
 	a.Change = v.changeSeen(j)
+	a.superseded = g.Binding != nil && v.superseded[*g.Binding]
 	a.Workspace = v.workspaceSeen(j)
 	a.Containment = containment.Of(&j.fold, v.containmentBlobs(j, a))
 	for _, e := range j.events {

@@ -197,13 +197,8 @@ func (r *Report) short(p Policy) string {
 	if l == Success && len(r.Attempts) == 0 {
 		return "the bundle is about no attempt, so it has no outcome"
 	}
-	if l != Authentic && len(r.Attempts) > 0 && r.Outcome != evidence.OutcomeSuccess {
-		return "the outcome is " + string(r.Outcome)
-	}
-	for _, a := range r.Attempts {
-		if l != Authentic && !a.Record.Good() {
-			return fmt.Sprintf("the outcome of %s is %s (%s)", a.Record.Attempt, a.Record.Outcome, a.Record.Detail)
-		}
+	if why := r.unsuccessful(l); why != "" {
+		return why
 	}
 	if why := r.claimsLess(p); why != "" {
 		return why
@@ -217,6 +212,28 @@ func (r *Report) short(p Policy) string {
 				return c.Name + ": " + c.Detail
 			}
 		}
+	}
+	return ""
+}
+
+// unsuccessful says which judged attempt keeps a level from being reached by its outcome. Success is asked of every one.
+// An admission counts failures and outlives what it replaced, so that `admitted` and what is above it ask for one success
+// in a context that isn't superseded, or for a judged change.
+func (r *Report) unsuccessful(l Level) string {
+	if l == Authentic || len(r.Attempts) == 0 {
+		return ""
+	}
+	why := ""
+	for _, a := range r.Attempts {
+		switch {
+		case a.Record.Good() && !a.superseded && l != Success:
+			return ""
+		case !a.Record.Good() && why == "":
+			why = fmt.Sprintf("the outcome of %s is %s (%s)", a.Record.Attempt, a.Record.Outcome, a.Record.Detail)
+		}
+	}
+	if l == Success || len(r.Changes) == 0 {
+		return why
 	}
 	return ""
 }

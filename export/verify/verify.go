@@ -26,6 +26,8 @@ type verification struct {
 	attempt []*judged
 	counted map[evidence.AttemptID]*judged // attempts that an approval counts and that aren't judged
 	report  *Report
+
+	superseded map[evidence.Binding]bool // contexts that another judged one of their change came after
 }
 
 // Verify checks a bundle under a policy. Any bytes give a report. Where several are trusted it is the one

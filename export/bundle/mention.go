@@ -44,12 +44,17 @@ func ParseWithholdable(s string) (Class, error) {
 }
 
 // WithThem returns the classes that are withheld when these are: values of controls and texts of errors
-// repeat argv and environment, so they go where a recipe or an environment goes. Whoever accepts a
-// class as missing accepts these with it.
+// repeat argv and environment, so they go where a recipe or an environment goes; texts also name paths of the
+// source and of what changed, so they go where these go. Whoever accepts a class as missing accepts these with it.
 func WithThem(classes []Class) []Class {
 	out := slices.Clone(classes)
-	if slices.Contains(classes, ClassRecipe) || slices.Contains(classes, ClassEnv) {
-		out = append(out, ClassControls, ClassDetail)
+	for _, c := range classes {
+		switch c {
+		case ClassRecipe, ClassEnv:
+			out = append(out, ClassControls, ClassDetail)
+		case ClassSource, ClassChanges:
+			out = append(out, ClassDetail)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

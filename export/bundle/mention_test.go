@@ -71,6 +71,8 @@ func TestClasses(t *testing.T) {
 	require.Equal(t, []bundle.Class{"output"}, bundle.WithThem([]bundle.Class{"output"}))
 	require.Equal(t, []bundle.Class{"controls", "detail", "env"}, bundle.WithThem([]bundle.Class{"env", "detail"}))
 	require.Equal(t, []bundle.Class{"controls", "detail", "recipe"}, bundle.WithThem([]bundle.Class{"recipe"}))
+	require.Equal(t, []bundle.Class{"detail", "source"}, bundle.WithThem([]bundle.Class{"source"}))
+	require.Equal(t, []bundle.Class{"changes", "detail"}, bundle.WithThem([]bundle.Class{"changes"}))
 	_, err := bundle.ParseClass("profile")
 	require.NoError(t, err)
 }

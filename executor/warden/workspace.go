@@ -13,9 +13,9 @@ import (
 
 // Codes of a workspace that could not be prepared, captured or removed, beside those of its package.
 const (
-	sourceSensitive  source.Code = "source_sensitive" // a name or link in it holds a sensitive value
-	captureSensitive string      = "workspace_sensitive"
-	captureFailed    string      = "capture_failed"
+	sourceSensitive  source.Code           = "source_sensitive" // a name or link in it holds a sensitive value
+	captureSensitive workspace.CaptureCode = "workspace_sensitive"
+	captureFailed    string                = "capture_failed"
 )
 
 // prepareWorkspace makes the copy, gives it to the agent's user and records its baseline, or records

@@ -307,7 +307,8 @@ func cosignFailure(err error) error {
 		return fail(exitBadEvidence, "checkpoint_fork", "%w; nothing was signed", err).
 			hint("keep both checkpoints: together they show it; this cosigner has seen size %d, root %s", fork.Seen.Size, fork.Seen.Root)
 	case errors.Is(err, ledger.ErrCheckpointUnsigned):
-		return fail(exitBadEvidence, "checkpoint_unsigned", "%w; nothing was signed", err)
+		return fail(exitBadEvidence, "checkpoint_unsigned", "%w; nothing was signed", err).
+			hint("--trust names only the ledger's first checkpoint key: checkpoints signed by a key added since can't be cosigned")
 	}
 	return fail(exitBadEvidence, "checkpoint_refused", "%w; nothing was signed", err)
 }

@@ -80,7 +80,7 @@ func verifyCheckpoint(c *cli.Context, path string) (verifiedCheckpoint, error) {
 	if err != nil {
 		return v, err
 	}
-	if err := v.signature(c, msg, origin, keys); err != nil || v.exit == exitBadEvidence {
+	if err := v.signature(c, msg, origin, keys); err != nil || v.exit == exitBadEvidence || v.exit == exitNotChecked {
 		return v, err
 	}
 	if since := c.String("since"); since != "" {
@@ -93,7 +93,7 @@ func verifyCheckpoint(c *cli.Context, path string) (verifiedCheckpoint, error) {
 func (v *verifiedCheckpoint) signature(c *cli.Context, msg []byte, origin string, keys note.Verifiers) error {
 	if c.String("policy") == "" {
 		opened, err := ledger.OpenCheckpoint(msg, origin, keys)
-		v.settle(opened, err)
+		v.settle(opened, v.unknown(err, origin))
 		return nil
 	}
 	policy, err := readWitnessPolicy(c.String("policy"))
@@ -111,8 +111,19 @@ func (v *verifiedCheckpoint) signature(c *cli.Context, msg []byte, origin string
 		v.Verdict, v.Detail, v.exit = "quorum_missed", err.Error(), exitFailed
 		return nil
 	}
-	v.settle(opened, err)
+	v.settle(opened, v.unknown(err, origin))
 	return nil
+}
+
+// errKeyUnknown is a note of the right origin that the genesis key didn't sign. A key that was added since
+// may have, which a ledger.pub can't tell.
+var errKeyUnknown = errors.New("the checkpoint key of the ledger.pub didn't sign it; a key added since may have, which an audit or a bundle tells")
+
+func (v *verifiedCheckpoint) unknown(err error, origin string) error {
+	if errors.Is(err, ledger.ErrCheckpointUnsigned) && v.Origin == origin {
+		return errKeyUnknown
+	}
+	return err
 }
 
 func readWitnessPolicy(path string) (witness.Policy, error) {
@@ -128,6 +139,10 @@ func readWitnessPolicy(path string) (witness.Policy, error) {
 }
 
 func (v *verifiedCheckpoint) settle(opened ledger.Checkpoint, err error) {
+	if errors.Is(err, errKeyUnknown) {
+		v.Verdict, v.Detail, v.exit = "not_checked", err.Error(), exitNotChecked
+		return
+	}
 	if err != nil {
 		v.Verdict, v.Detail, v.exit = "invalid", err.Error(), exitBadEvidence
 		return

@@ -30,6 +30,8 @@ func (v *verification) kept(root ledger.Hash) bool {
 	switch {
 	case v.newer && errors.Is(err, ledger.ErrCheckpointUnsigned):
 		v.report.skip(CheckKept, "no key known to this version signed the kept checkpoint")
+	case errors.Is(err, ledger.ErrCheckpointUnsigned) && v.keptLater():
+		v.report.skip(CheckKept, "no key of the ledger up to index %d signed the kept checkpoint, which is of more events: a key added since may have; a bundle of a later index tells", v.payload.At)
 	case err != nil:
 		v.report.fail(CheckKept, "the kept checkpoint is not this ledger's: %v", err)
 	case kept.Size == size && kept.Root != root:
@@ -50,6 +52,13 @@ func (v *verification) kept(root ledger.Hash) bool {
 		v.cosigned(kept, keys)
 	}
 	return !v.failed(CheckWitness)
+}
+
+// keptLater reports whether the kept note claims to be of this ledger and of more events than the bundle
+// shows the keys of.
+func (v *verification) keptLater() bool {
+	claimed, err := ledger.ReadCheckpoint(v.policy.Kept)
+	return err == nil && claimed.Origin == v.payload.Ledger.Origin && claimed.Size > v.payload.At+1
 }
 
 // openKept opens the note under the checkpoint keys that were live at its size, as far as the bundle

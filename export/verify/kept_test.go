@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -121,4 +122,51 @@ func TestExportRefusesOtherHistory(t *testing.T) {
 	cp, err := stranger.Sign(1, ledger.Hash{})
 	require.NoError(t, err)
 	require.ErrorAs(t, build(cp.Note), &foreign)
+}
+
+// A bundle of an older index, and a newer honest checkpoint signed by a key that was added in between: the
+// bundle can't tell whose it is, so the comparison isn't done, with a proof or without.
+//
+// req R4
+func TestKeptByAKeyAddedSince(t *testing.T) {
+	f := exporttest.New(t)
+	f.Run(t, evidencetest.Success())
+	file := f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}})
+	size, err := f.Ledger.Size(t.Context())
+	require.NoError(t, err)
+	at := ledger.Index(size - 1)
+
+	key, err := export.NewCheckpointKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	require.NoError(t, err)
+	added := evidence.KeyAdded{Role: evidence.RoleCheckpoint, Key: key.SPKI()}
+	endorser := evidence.KeyIDOf(f.Checkpoint.SPKI())
+	added.Endorser = endorser[:]
+	added.Signature, err = f.Checkpoint.Endorse(added.Message(f.Identity.ID))
+	require.NoError(t, err)
+	f.Append(t, evidence.LedgerStream, added)
+	size, err = f.Ledger.Size(t.Context())
+	require.NoError(t, err)
+	root, err := f.Ledger.Root(t.Context(), size)
+	require.NoError(t, err)
+	signer, err := key.Signer(f.Identity.Origin)
+	require.NoError(t, err)
+	kept, err := signer.Sign(size, root)
+	require.NoError(t, err)
+
+	policy := verify.Policy{Trust: verify.TrustLedger(f.Identity), Kept: kept.Note}
+	proved := f.Export(t, export.Request{Attempts: []evidence.AttemptID{"one"}, At: &at, ProveFrom: kept.Note})
+	for _, b := range [][]byte{file, proved} {
+		r := verify.Verify(b, policy)
+		require.Equal(t, verify.NotChecked, r.Verdict, r.Check(verify.CheckKept).Detail)
+		require.Equal(t, verify.NotDone, r.Check(verify.CheckKept).Result)
+		require.Contains(t, r.Check(verify.CheckKept).Detail, "a key added since may have")
+	}
+
+	// A note of another origin is nobody's of this ledger.
+	foreign, err := key.Signer("example.org/another")
+	require.NoError(t, err)
+	note, err := foreign.Sign(size, root)
+	require.NoError(t, err)
+	policy.Kept = note.Note
+	require.Equal(t, verify.Invalid, verify.Verify(file, policy).Verdict)
 }

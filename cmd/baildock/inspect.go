@@ -61,7 +61,7 @@ func (p *program) inspect(*cli.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := readBounded(args[0], bundle.MaxBundle)
+	file, err := readBundle(args[0])
 	if err != nil {
 		return err
 	}

@@ -190,17 +190,26 @@ func checkKeys(b []byte) error {
 
 // readBounded reads a file a person named.
 func readBounded(path string, limit int64) ([]byte, error) {
+	b, err := readUpTo(path, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fail(exitUsage, "file_too_large", "file %q has more than %d bytes", path, limit)
+	}
+	return b, nil
+}
+
+// readUpTo reads the first bytes of a file, at most n.
+func readUpTo(path string, n int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	b, err := io.ReadAll(io.LimitReader(f, n))
 	if err != nil {
 		return nil, unreadable(path, err)
-	}
-	if int64(len(b)) > limit {
-		return nil, fail(exitUsage, "file_too_large", "file %q has more than %d bytes", path, limit)
 	}
 	return b, nil
 }

@@ -111,12 +111,15 @@ func (p *program) verified(c *cli.Context, policy verify.Policy) (verify.Report,
 				hint("baildock key public prints a ledger.pub")
 		}
 	}
-	file, err := readBounded(args[0], bundle.MaxBundle)
+	file, err := readBundle(args[0])
 	if err != nil {
 		return verify.Report{}, err
 	}
 	return verify.Verify(file, policy), nil
 }
+
+// readBundle reads a bundle, or as much of a larger file as shows that it is none.
+func readBundle(path string) ([]byte, error) { return readUpTo(path, bundle.MaxBundle+1) }
 
 // verifyExit is what a verification comes to for a script.
 func verifyExit(r verify.Report) int {

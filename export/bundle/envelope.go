@@ -62,7 +62,7 @@ func (e Envelope) Marshal() []byte {
 // checks no signature; whether Alg is allowed is for the verifier to say.
 func UnmarshalEnvelope(b []byte) (Envelope, error) {
 	if len(b) > MaxBundle {
-		return Envelope{}, fmt.Errorf("bundle has %d bytes; at most %d are allowed", len(b), MaxBundle)
+		return Envelope{}, fmt.Errorf("bundle has more than %d bytes; at most so many are allowed", MaxBundle)
 	}
 	if len(b) == 0 || b[0] != tagSign1 {
 		return Envelope{}, errors.New("not a bundle: it doesn't start with the tag of a COSE_Sign1 message")

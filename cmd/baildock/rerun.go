@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/baildock/baildock/evidence/journal"
 	"github.com/baildock/baildock/executor/source"
 	"github.com/baildock/baildock/executor/warden"
-	"github.com/baildock/baildock/executor/workspace"
 	"github.com/baildock/baildock/export/bundle"
 	"github.com/baildock/baildock/export/verify"
 )
@@ -292,105 +290,4 @@ func (p *program) writeRerun(v rerunView) error {
 		}
 	}
 	return nil
-}
-
-// aboutSource holds every attempt of a report to a source that the reader has: the directory as it
-// lies, or the commit in a repository (req J5).
-func (p *program) aboutSource(c *cli.Context, text string, r *verify.Report) error {
-	loc, err := source.ParseLocator(text)
-	if err != nil {
-		return err
-	}
-	reserved, err := reservedIn(c)
-	if err != nil {
-		return err
-	}
-	check := verify.Check{Name: "repository", Result: verify.Pass}
-	if len(r.Attempts) == 0 {
-		check.Result, check.Detail = verify.NotDone, "no attempt could be judged"
-	}
-	for _, a := range r.Attempts {
-		if a.Record.Profile == evidence.ProfileContained && a.Record.Manifest != nil && a.Workspace == nil {
-			check.Result, check.Detail = verify.NotDone, fmt.Sprintf("what attempt %s was given is withheld", a.Attempt)
-			break
-		}
-		why, err := differs(c.Context, loc, reserved, a)
-		if err != nil {
-			return err
-		}
-		if why != "" {
-			check.Result, check.Detail = verify.Fail, fmt.Sprintf("attempt %s is not about %s: %s", a.Attempt, loc, why)
-			break
-		}
-		check.Detail = fmt.Sprintf("every attempt is about %s, manifest %s", loc, a.Record.Manifest)
-	}
-	r.Checks = append(r.Checks, check)
-	if check.Result != verify.Pass && r.Reached {
-		r.Reached, r.Why = false, check.Name+": "+check.Detail
-	}
-	return nil
-}
-
-// differs says why a record is not about a source; empty when it is. A commit is looked up by the
-// record's own hash where the reader named none.
-func differs(ctx context.Context, loc source.Locator, reserved []source.Reserved, a verify.Attempt) (string, error) {
-	rec := a.Record
-	if rec.Manifest == nil {
-		return "its source was not put in place", nil
-	}
-	if a.Workspace != nil {
-		return workspaceDiffers(ctx, loc, reserved, *a.Workspace)
-	}
-	if rec.Subject.Kind == evidence.SubjectCommit && loc.Rev == "" {
-		loc.Rev = rec.Subject.Revision
-	}
-	subject, err := source.Resolve(ctx, loc)
-	var refused *source.RefusedError
-	if errors.As(err, &refused) && rec.Subject.Kind == evidence.SubjectCommit {
-		return refused.Error(), nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if rec.Subject.Kind == evidence.SubjectCommit && subject.Revision != rec.Subject.Revision {
-		return fmt.Sprintf("it is about commit %s, not %s", rec.Subject.Revision, subject.Revision), nil
-	}
-	content, err := source.Digest(ctx, subject, reserved)
-	if err != nil {
-		return "", err
-	}
-	got, err := content.Manifest.Digest()
-	if err != nil {
-		return "", err
-	}
-	if got != *rec.Manifest {
-		return fmt.Sprintf("it is about manifest %s, not %s", rec.Manifest, got), nil
-	}
-	return "", nil
-}
-
-// workspaceDiffers compares a directory with what an agent's copy held before it: files, links and execute
-// bits, since the other permissions differ from one checkout to the next.
-func workspaceDiffers(ctx context.Context, loc source.Locator, reserved []source.Reserved, m evidence.WorkspaceManifest) (string, error) {
-	if loc.Rev != "" {
-		return "it is about a directory as it lay, not about a commit", nil
-	}
-	measured, err := workspace.Measure(ctx, loc.Path, reserved)
-	if err != nil {
-		return "", err
-	}
-	var digests [2]evidence.ManifestDigest
-	for i, w := range []evidence.WorkspaceManifest{m, measured} {
-		s, err := w.Source()
-		if err != nil {
-			return "", err
-		}
-		if digests[i], err = s.Digest(); err != nil {
-			return "", err
-		}
-	}
-	if digests[0] != digests[1] {
-		return fmt.Sprintf("it is about files with manifest %s, not %s", digests[0], digests[1]), nil
-	}
-	return "", nil
 }

@@ -205,3 +205,14 @@ func TestReliedRecipeMustFit(t *testing.T) {
 	require.Equal(t, verify.Fail, r.Check(verify.CheckRecipe).Result)
 	require.Equal(t, verify.Fail, r.Check(verify.CheckAdmission).Result)
 }
+
+// req T9: texts name paths, so that a bundle without the source, or without what changed, holds no text either.
+func TestTextsGoWithPaths(t *testing.T) {
+	const text = "a warning of the daemon's"
+	_, file := withholdable(t)
+	require.Contains(t, string(file), text)
+	for _, c := range []bundle.Class{bundle.ClassSource, bundle.ClassChanges} {
+		_, file := withholdable(t, c)
+		require.NotContains(t, string(file), text, c)
+	}
+}

@@ -36,8 +36,8 @@
 // # Meaning
 //
 // Meaning checks what the events of a ledger, or of the streams a bundle holds, say: encodings,
-// histories, bases, records. It reads events in index order and keeps one head a stream and the
-// open attempts. Checking bytes (chains, tree) is ledger.Checker's part; the two run side by side
+// histories, bases, records. It reads events in index order and keeps the open attempts, a
+// word on each finished one, and a hash for each event of a change, a policy or a runtime. Checking bytes (chains, tree) is ledger.Checker's part; the two run side by side
 // over one pass. An event of a type or schema this version doesn't know is carried: it is
 // reported as unread, and nothing is concluded from its stream any more (req R7).
 //

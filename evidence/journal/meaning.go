@@ -14,6 +14,11 @@ import (
 // against its basis again, holds each attempt of a change against its listing, derives each
 // record again, and decides each approval and integration again. It relies on ledger.Checker for versions and chains. The zero value is ready; it
 // isn't safe for concurrent use.
+//
+// What it keeps grows with the ledger, not only with what is open: one hash for each event of a change, a
+// policy or a runtime, the fold of each change with its listings, and for each finished attempt where it
+// ended, with the canary's run if no change lists it. Beside that it keeps the folds of open attempts, and
+// of a change's present version what judgements may rest on.
 type Meaning struct {
 	// Finished, if set, is told of every attempt that finishes, before its fold is dropped.
 	Finished func(e ledger.Event, a *evidence.Attempt)

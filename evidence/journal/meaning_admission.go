@@ -148,6 +148,13 @@ func (m *Meaning) exhibit(s *attemptSeen, b evidence.Binding, id evidence.Attemp
 	return x
 }
 
+// settled reports whether the version of a change that an attempt is bound to has ended, so that no judgement
+// to come can rest on the attempt.
+func (m *Meaning) settled(b evidence.Binding) bool {
+	c := m.changes[ChangeStream(b.Change)]
+	return c != nil && c.trail.Fold.Version > b.Version
+}
+
 // settle drops what only judgements of an earlier version of a change would need.
 func (m *Meaning) settle(c *changeSeen) {
 	clear(c.approvals)

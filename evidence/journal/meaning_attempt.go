@@ -46,10 +46,10 @@ func (m *Meaning) visitAttempt(e ledger.Event, p evidence.Payload) error {
 		if m.Finished != nil {
 			m.Finished(e, a)
 		}
-		s.after = &finishedSeen{derivation: a.Derivation, version: uint64(e.Version), leaves: []ledger.Hash{e.Leaf()}}
-		if evidence.VerdictOf(a).Outcome == evidence.OutcomeSuccess && a.Registered.Binding != nil {
-			x := m.exhibit(s, *a.Registered.Binding, a.Registered.Attempt)
-			s.after.exhibit = &x
+		s.after = &finishedSeen{derivation: a.Derivation, version: uint64(e.Version)}
+		if b := a.Registered.Binding; b != nil && evidence.VerdictOf(a).Outcome == evidence.OutcomeSuccess && !m.settled(*b) {
+			x := m.exhibit(s, *b, a.Registered.Attempt)
+			s.after.exhibit, s.after.leaves = &x, []ledger.Hash{e.Leaf()}
 		}
 		if a.Registered.Binding == nil {
 			s.after.canary = s.trail.CanaryRun()

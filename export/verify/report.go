@@ -232,10 +232,13 @@ func (r *Report) unsuccessful(l Level) string {
 			why = fmt.Sprintf("the outcome of %s is %s (%s)", a.Record.Attempt, a.Record.Outcome, a.Record.Detail)
 		}
 	}
-	if l == Success || len(r.Changes) == 0 {
-		return why
+	switch {
+	case l != Success && len(r.Changes) > 0:
+		return ""
+	case r.Outcome != evidence.OutcomeSuccess:
+		return "the outcome is " + string(r.Outcome)
 	}
-	return ""
+	return why
 }
 
 // claimsLess says which judged attempt claims less than the policy asks for, or is reduced by what it

@@ -11,16 +11,15 @@ cp /usr/bin/busybox "$root/bin/"
 for applet in $(/usr/bin/busybox --list); do
 	[ "$applet" = busybox ] || ln -s /bin/busybox "$root/bin/$applet"
 done
-for program in /usr/sbin/dockerd /usr/bin/docker-proxy /usr/libexec/docker/docker-init /usr/bin/containerd /usr/bin/containerd-shim-runc-v2 /usr/sbin/runc; do
-	program=$(readlink -f "$program" || true)
-	[ -n "$program" ] && [ -e "$program" ] || continue
-	cp "$program" "$root/usr/sbin/"
+for program in /usr/sbin/dockerd /usr/sbin/docker-proxy /usr/bin/docker-init /usr/bin/containerd /usr/bin/containerd-shim-runc-v2 /usr/sbin/runc; do
+	[ -e "$program" ] || continue
+	cp -L "$program" "$root/usr/sbin/"
 	ldd "$program" 2>/dev/null | grep -oE '/[^ ]+' | while read -r library; do
 		mkdir -p "$root$(dirname "$library")"
 		[ -e "$root$library" ] || cp -L "$library" "$root$library"
 	done || true
 done
-for program in dockerd containerd containerd-shim-runc-v2 runc; do
+for program in dockerd docker-init containerd containerd-shim-runc-v2 runc; do
 	[ -e "$root/usr/sbin/$program" ] || { echo "missing: $program of Docker Engine" >&2; exit 1; }
 done
 cp "$(find /usr/lib/uml/modules -name overlay.ko | sort | tail -n 1)" "$root/module/"

@@ -26,6 +26,13 @@ func ParseAttemptID(s string) (AttemptID, error) { return parseID[AttemptID]("at
 func ParseChangeID(s string) (ChangeID, error)   { return parseID[ChangeID]("change", s) }
 func ParsePolicyID(s string) (PolicyID, error)   { return parseID[PolicyID]("policy", s) }
 
+// ProbePrefix begins the ID of an attempt that is baildock's own probe of a runtime; a nonce's text
+// form follows it.
+const ProbePrefix = "probe-"
+
+// ProbeID is the ID of a probe.
+func ProbeID(n Nonce) AttemptID { return AttemptID(ProbePrefix + n.String()) }
+
 // Nonce is 128 random bits. Its text form is 32 lower-case hex digits.
 type Nonce [16]byte
 

@@ -10,8 +10,15 @@ import (
 	"github.com/baildock/baildock/evidence"
 )
 
-// Last stands for the attempt registered last.
+// Last stands for the attempt registered last; baildock's own probe of a runtime, which the first run on
+// it registers beside itself, only where there is no other.
 const Last = "@last"
+
+// lastQueries find what Last stands for, the first that finds anything.
+var lastQueries = []string{
+	"SELECT attempt FROM attempt_rows WHERE attempt NOT GLOB '" + evidence.ProbePrefix + strings.Repeat("[0-9a-f]", 2*len(evidence.Nonce{})) + "' ORDER BY first_index DESC LIMIT 1",
+	"SELECT attempt FROM attempt_rows ORDER BY first_index DESC LIMIT 1",
+}
 
 // UnknownAttemptError says that nothing goes by a name.
 type UnknownAttemptError struct{ Name string }
@@ -45,14 +52,16 @@ func (e *AmbiguousError) Error() string {
 // always stands for itself. It fails with *UnknownAttemptError or *AmbiguousError.
 func (p *Projections) Resolve(ctx context.Context, name string) (evidence.AttemptID, error) {
 	if name == Last {
-		found, err := p.names(ctx, "SELECT attempt FROM attempt_rows ORDER BY first_index DESC LIMIT 1")
-		if err != nil {
-			return "", err
+		for _, query := range lastQueries {
+			found, err := p.names(ctx, query)
+			if err != nil {
+				return "", err
+			}
+			if len(found) > 0 {
+				return found[0], nil
+			}
 		}
-		if len(found) == 0 {
-			return "", &UnknownAttemptError{Name: name}
-		}
-		return found[0], nil
+		return "", &UnknownAttemptError{Name: name}
 	}
 	if _, err := evidence.ParseAttemptID(name); err != nil {
 		return "", err

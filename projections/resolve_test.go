@@ -19,9 +19,15 @@ func TestResolve(t *testing.T) {
 	_, err := p.Resolve(t.Context(), projections.Last)
 	require.ErrorAs(t, err, &unknown)
 
+	probe := evidence.ProbeID(evidence.Nonce{1})
+	w.begin(t, probe)
+	got, err := p.Resolve(t.Context(), projections.Last)
+	require.NoError(t, err)
+	require.Equal(t, probe, got, "there is no other")
 	for _, id := range []evidence.AttemptID{"nightly", "nightly-1", "nightly-2", "other"} {
 		w.begin(t, id)
 	}
+	w.begin(t, evidence.ProbeID(evidence.Nonce{2}))
 	for name, want := range map[string]evidence.AttemptID{
 		"@last": "other", "o": "other", "nightly-1": "nightly-1", "nightly": "nightly", "other": "other",
 	} {

@@ -127,7 +127,7 @@ func (w *Warden) registerProbe(ctx context.Context, image evidence.ImageID) (evi
 		return "", err
 	}
 	env := evidence.Environment{Version: 1, Nonce: &nonce, Vars: []evidence.EnvVar{}}
-	id := evidence.AttemptID("probe-" + nonce.String())
+	id := evidence.ProbeID(nonce)
 	_, err := w.Journal.Register(ctx, journal.Registration{
 		Attempt: id, Subject: evidence.Subject{Kind: evidence.SubjectDirectory}, Environment: env,
 		Recipe: evidence.Recipe{

@@ -18,7 +18,7 @@ RACE := ./ledger/... ./evidence/journal/... ./executor/... ./projections/...
 # What the go command says only with its exit code must not be lost on the way to the tally.
 BROKE := echo '{"Action":"fail","Package":"go test"}'
 
-.PHONY: build demo test test-full test-live test-interop test-browser test-kurrentdb lint vuln bench clean
+.PHONY: build demo test test-full test-live test-interop test-browser test-kurrentdb test-guest lint vuln bench clean
 
 build:
 	@test/setup/go.sh
@@ -69,6 +69,11 @@ test-browser:
 	@test/setup/go.sh
 	@test/setup/chromium.sh
 	@{ go test -json -tags browser -count=1 -run '^TestBrowser' ./export/report || $(BROKE); } | go run ./test/tally
+
+# A daemon with cgroup v2, in a guest that needs no such host and no KVM: a full claim. Wants a quiet machine.
+test-guest: build
+	@test/setup/guest.sh
+	@test/guest/check.sh bin/baildock bin/guest
 
 lint:
 	@test/setup/go.sh

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/baildock/baildock/ledger"
 )
@@ -20,6 +21,7 @@ type Projections struct {
 	path     string
 	led      ledger.Ledger
 	progress Progress
+	patience time.Duration // of a statement that somebody wrote
 
 	mu   sync.Mutex
 	lock *fileLock
@@ -38,7 +40,7 @@ func Open(ctx context.Context, path string, led ledger.Ledger, progress Progress
 	if err != nil {
 		return nil, fmt.Errorf("open projections: %w", err)
 	}
-	p := &Projections{path: path, led: led, progress: progress, lock: lock}
+	p := &Projections{path: path, led: led, progress: progress, patience: maxTime, lock: lock}
 	if err := p.CatchUp(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

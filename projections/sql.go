@@ -39,7 +39,8 @@ func (e *QueryError) Unwrap() error { return e.Err }
 
 // SQL answers one statement over the views. The engine itself refuses whatever would do more than
 // read: the file is opened for reading alone, and each action of the statement is authorised. It
-// fails with *QueryError for a statement that can't be answered.
+// fails with *QueryError for a statement that can't be answered, and for one that would make a value,
+// an answer or a wait beyond the bounds of a statement.
 func (p *Projections) SQL(ctx context.Context, text string) (t Table, err error) {
 	if len(text) > maxSQL {
 		return t, &QueryError{fmt.Errorf("a statement of %d bytes, at most %d", len(text), maxSQL)}
@@ -50,8 +51,13 @@ func (p *Projections) SQL(ctx context.Context, text string) (t Table, err error)
 			return err
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
-		db.SetInterrupt(ctx)
+		limited, cancel := context.WithTimeout(ctx, p.patience)
+		defer cancel()
+		db.SetInterrupt(limited)
 		t, err = answer(db, text)
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("it took longer than %v: ask for less, or check that it ends", p.patience)
+		}
 		if err != nil && !isDamage(err) {
 			err = &QueryError{err}
 		}
@@ -70,6 +76,7 @@ func openReadOnly(path string) (*sqlite3.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.Limit(sqlite3.LIMIT_LENGTH, maxCell)
 	err = db.BusyTimeout(busyTimeout)
 	if err == nil {
 		err = db.Exec("PRAGMA query_only=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON")

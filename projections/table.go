@@ -42,12 +42,14 @@ func (p *Projections) table(ctx context.Context, sql string, args []any) (t Tabl
 	return t, err
 }
 
-// drain reads a statement's rows; more than most is an error, 0 is no bound.
+// drain reads a statement's rows; more than most of them, or texts beyond maxText, are an error. 0 is no
+// bound of either.
 func drain(s *sqlite3.Stmt, most int) (Table, error) {
 	t := Table{Rows: [][]any{}}
 	for i := range s.ColumnCount() {
 		t.Columns = append(t.Columns, s.ColumnName(i))
 	}
+	text := 0
 	for s.Step() {
 		if most > 0 && len(t.Rows) == most {
 			return t, fmt.Errorf("the answer has more than %d rows; add a LIMIT", most)
@@ -60,10 +62,15 @@ func drain(s *sqlite3.Stmt, most int) (Table, error) {
 			case sqlite3.FLOAT:
 				row[i] = s.ColumnFloat(i)
 			case sqlite3.TEXT:
-				row[i] = s.ColumnText(i)
+				v := s.ColumnText(i)
+				row[i], text = v, text+len(v)
 			case sqlite3.BLOB:
-				row[i] = s.ColumnBlob(i, nil)
+				v := s.ColumnBlob(i, nil)
+				row[i], text = v, text+len(v)
 			}
+		}
+		if most > 0 && text > maxText {
+			return t, fmt.Errorf("the answer has more than %d bytes; add a LIMIT, or ask for less of each row", maxText)
 		}
 		t.Rows = append(t.Rows, row)
 	}

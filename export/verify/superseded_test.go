@@ -32,7 +32,6 @@ func TestWholeChangeIsAdmitted(t *testing.T) {
 	require.False(t, reached(verify.Admitted, export.Request{Attempts: []evidence.AttemptID{"a"}}), "it is about a failure only")
 
 	// A second version, with a context of its own, in which one attempt fails and another one is relied on.
-	h := evidencetest.Success()
 	next := presentContext(t, c.Fixture, "change-fix")
 	next.Revision = strings.Repeat("e", 40)
 	c.Append(t, "change-fix", evidence.VersionAdded{Version: 2, Revision: next.Revision}, evidence.ContextSet{Version: 2, Context: next})
@@ -40,7 +39,7 @@ func TestWholeChangeIsAdmitted(t *testing.T) {
 	require.NoError(t, err)
 	b, _ := ch.Fold.Binding()
 	for _, id := range []evidence.AttemptID{"b", "better"} {
-		h = evidencetest.Success()
+		h := evidencetest.Success()
 		h.Registered.Attempt, h.Registered.Subject.Revision = id, next.Revision
 		c.Bind(t, b, h)
 		if id == "b" {

@@ -72,7 +72,7 @@ var damages = []struct {
 		_, err = db.AppendToStream(t.Context(), events+"a", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}},
 			esdb.EventData{EventID: uuid.New(), EventType: "Said", Data: []byte("x")})
 		require.NoError(t, err)
-	}, "", 6, "event", false, false},
+	}, "", 6, "", false, false}, // what hides and what is foreign are both there: one is met first
 	{"soft delete, scavenged", func(t *testing.T, c *peer.Cluster, db *esdb.Client) {
 		_, err := db.DeleteStream(t.Context(), events+"b", esdb.DeleteStreamOptions{ExpectedRevision: esdb.StreamExists{}})
 		require.NoError(t, err)

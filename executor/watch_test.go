@@ -3,6 +3,7 @@ package executor
 import (
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -111,8 +112,12 @@ func TestForeignStart(t *testing.T) {
 	play(t, "and over before ours", func(t *testing.T, s *scene) {
 		s.script.before["start"] = func() error {
 			err := foreign(s)()
-			time.Sleep(time.Millisecond) // it came to its end
-			s.script.box.with(func() { s.script.box.chunks, s.script.box.killed = make(chan Chunk), make(chan struct{}) })
+			synctest.Wait() // it came to its end
+			s.script.box.with(func() { // theirs stays with whoever reads it
+				ours := *s.script.box
+				ours.chunks, ours.killed = make(chan Chunk), make(chan struct{})
+				s.script.box = &ours
+			})
 			return err
 		}
 		v, err := s.perform()

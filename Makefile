@@ -33,7 +33,7 @@ test:
 	@test/setup/cc.sh
 	@{ go test -json $$(go list ./... | grep -vxF "$$(go list $(RACE))" | grep -v '/test/arch$$') || $(BROKE); \
 	   go test -json -race $(RACE) || $(BROKE); \
-	   go test -json -run '^TestUnraced' ./ledger/kurrentdb || $(BROKE); } | go run ./test/tally
+	   go test -json -run '^TestUnraced' ./ledger/kurrentdb ./executor/warden || $(BROKE); } | go run ./test/tally
 
 # Every cell of the tables whose short forms run in `test` and `test-live`.
 test-full: build

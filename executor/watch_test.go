@@ -112,7 +112,7 @@ func TestForeignStart(t *testing.T) {
 	play(t, "and over before ours", func(t *testing.T, s *scene) {
 		s.script.before["start"] = func() error {
 			err := foreign(s)()
-			synctest.Wait() // it came to its end
+			synctest.Wait()            // it came to its end
 			s.script.box.with(func() { // theirs stays with whoever reads it
 				ours := *s.script.box
 				ours.chunks, ours.killed = make(chan Chunk), make(chan struct{})

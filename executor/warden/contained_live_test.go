@@ -124,7 +124,7 @@ func TestLiveContained(t *testing.T) {
 			c.terms.Network = n
 			most := uint64(4)
 			c.policy = &evidence.WorkspacePolicy{Allowed: []string{"**"}, MaxFiles: &most, NoNewLinks: true}
-			res := c.run(t, "contained-"+string(n), "id", "env", "interfaces", "argv", "write:a.txt:changed\n", "mkdir:new/deep",
+			res := c.run(t, "contained-"+string(n), "stay", "id", "env", "interfaces", "argv", "write:a.txt:changed\n", "mkdir:new/deep",
 				"write:new/deep/f.txt:token "+liveSecret+"\n", "remove:dir/b.txt", "refused:/outside", "refused:/etc/hosts", "refused:/subject",
 				"write:/tmp/scratch:x", "search:"+marker, "end", "--help", "-h", "", "$HOME; `x`")
 			out := c.output(t, res.Record.Stdout)

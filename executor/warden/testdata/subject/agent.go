@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // agent does what its arguments say, one after the other, in the workspace it stands in.
@@ -38,6 +39,8 @@ func agent(args []string) error {
 			for _, e := range os.Environ() {
 				fmt.Println(e)
 			}
+		case "stay": // long enough to be seen in /proc
+			time.Sleep(time.Second)
 		case "id":
 			fmt.Println(os.Getuid(), os.Getgid(), filepath.Base(must(os.Getwd())))
 		case "argv":

@@ -157,6 +157,7 @@ func resultExit(c *cli.Context, res warden.Result, runErr error) int {
 	switch {
 	case runErr != nil && (ranToEnd || !res.Finished) && v.Exit != exitCleanup:
 		return exitInternal
+	case v.Outcome == evidence.OutcomeSuccess && v.Exit != 0: // a policy was broken: never the command's own 0
 	case c.Bool("propagate-exit") && ranToEnd && res.Record.ExitCode != nil:
 		return int(*res.Record.ExitCode) & maxPropagated
 	}

@@ -142,9 +142,9 @@ func TestPrepareWhere(t *testing.T) {
 	require.NoError(t, w.Remove())
 	requireEmpty(t, reserved)
 
-	home := sourceOf(t, map[string]string{"h/ledger.db": "", "h/keys/": "", "h/work/a": "x", "other/key.pem": "k", "other/a": "x"})
+	home := sourceOf(t, map[string]string{"h/ledger.db": "", "h/keys/": "", "h/tree/a": "x", "other/key.pem": "k", "other/a": "x"})
 	refused(t, Request{Root: home}, source.CodeHoldsHome)
-	refused(t, Request{Root: filepath.Join(home, "h", "work")}, source.CodeInsideHome)
+	refused(t, Request{Root: filepath.Join(home, "h", "tree")}, source.CodeInsideHome)
 	refused(t, Request{Root: filepath.Join(home, "other"), Reserved: []source.Reserved{{Kind: source.ReservedKeys, Path: filepath.Join(home, "other", "key.pem")}}}, source.CodeHoldsHome)
 }
 
